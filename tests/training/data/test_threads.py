@@ -16,7 +16,7 @@ from tests import children
 from tests.training.data.running import take
 from thalweg._src.runtime.resources import workers as workers_module
 from thalweg._src.runtime.resources.workers import Workers, workers
-from thalweg._src.training.data.plan import Plan
+from thalweg._src.training.data.iteration import BoundDataset
 
 Dataset = tf.data.Dataset
 ignore_errors = tf.data.experimental.ignore_errors
@@ -353,9 +353,9 @@ def test_a_restored_position_shares_no_seeds_with_the_pass_before_it(gate):
     assert expected[:1] == first and again == expected
 
 
-def test_plans_are_freed_without_garbage_collection():
+def test_bound_datasets_are_freed_without_garbage_collection():
     alive = weakref.WeakSet()
-    make = Plan.__init__
+    make = BoundDataset.__init__
 
     def noted(self, *args):
         make(self, *args)
@@ -365,7 +365,7 @@ def test_plans_are_freed_without_garbage_collection():
     gc.disable()
     try:
         with pytest.MonkeyPatch.context() as patch, tf.Graph().as_default(), tf.Session() as session:
-            patch.setattr(Plan, "__init__", noted)
+            patch.setattr(BoundDataset, "__init__", noted)
             dataset = Dataset.range(50).flat_map(lambda x: Dataset.range(2).shuffle(2, reshuffle_each_iteration=False))
             iterator = dataset.make_initializable_iterator()
             session.run(iterator.initializer)

@@ -8,7 +8,7 @@ from typing import Any
 from thalweg._src.training.data.structure import (
     flatten as flatten,
     flatten_up_to as flatten_up_to,
-    has_parts as is_sequence,
+    is_nested as is_sequence,
     pack as pack_sequence_as,
     same_form,
 )

@@ -8,7 +8,7 @@ from thalweg._src.base import errors
 from thalweg._src.base.errors import invalid
 from thalweg._src.runtime.kernels.elements import number, slice_sparse, slices, sparse_row, stack_padded, stack_sparse
 from thalweg._src.training.data.element_refs import ElementRefs, stacker
-from thalweg._src.training.data.plan import Element, Elements, Plan, Unary, in_memory_plan
+from thalweg._src.training.data.iteration import BoundDataset, Element, Iteration, Unary, in_memory_dataset
 from thalweg._src.training.data.structure import SparseTensorSpec
 
 
@@ -17,15 +17,15 @@ class Batched(Unary):
 
     __slots__ = ("_batched_maps", "_drop", "_functions", "_size", "_stack")
 
-    def __init__(self, plan: Plan) -> None:
-        if plan.parents[0].definition.elements_type.maps:
-            plan.parents[0].is_ordered = True  # as in TensorFlow, where a map and a batch become one dataset
-        super().__init__(plan, plan.parents[0].element_refs())
-        maps = plan.parents[0].deferred_maps()
-        self._size = plan.integer(0, "batch_size", 1)
-        self._drop = bool(plan.values[1])
-        self._stack = stacker(plan.leaves)
-        self._functions = [each.function() for each in maps]
+    def __init__(self, dataset: BoundDataset) -> None:
+        if dataset.parents[0].definition.iteration_type.maps:
+            dataset.parents[0].is_ordered = True  # as in TensorFlow, where a map and a batch become one dataset
+        super().__init__(dataset, dataset.parents[0].element_refs())
+        maps = dataset.parents[0].deferred_maps()
+        self._size = dataset.integer(0, "batch_size", 1)
+        self._drop = bool(dataset.values[1])
+        self._stack = stacker(dataset.leaves)
+        self._functions = [bound_map.function() for bound_map in maps]
         self._batched_maps = None if self.refs is None else BatchedMaps(self.refs, maps)
 
     def __next__(self) -> Element:
@@ -34,12 +34,12 @@ class Batched(Unary):
             self.input.take(self._size, elements)
             if not elements or (self._drop and len(elements) < self._size):
                 raise StopIteration
-            return self._stack(elements) if self.refs is None else self._made(self.refs, elements)
+            return self._stack(elements) if self.refs is None else self._batch_of(self.refs, elements)
         finally:
             if self.refs is not None:
                 self.refs.release(elements)
 
-    def _made(self, refs: ElementRefs, elements: list[Any]) -> Element:
+    def _batch_of(self, refs: ElementRefs, elements: list[Any]) -> Element:
         """Returns the batch of some element references."""
         if self._batched_maps is not None:
             result = self._batched_maps(elements)
@@ -58,9 +58,9 @@ class Batched(Unary):
 class BatchedMaps:
     """The deferred maps before a batch, applied to all its elements at once."""
 
-    def __init__(self, refs: ElementRefs, maps: list[Plan]) -> None:
+    def __init__(self, refs: ElementRefs, maps: list[BoundDataset]) -> None:
         self._refs = refs
-        self._functions = [each.batched_function() for each in maps]
+        self._functions = [bound_map.batched_function() for bound_map in maps]
         self._of_numbers = maps[0].decoded_function() if maps else None
 
     def __call__(self, elements: list[Any]) -> Element | None:
@@ -83,13 +83,13 @@ class PaddedBatched(Unary):
 
     __slots__ = ("_drop", "_padding", "_shapes", "_size")
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
-        self._size = plan.integer(0, "batch_size", 1)
-        self._drop = bool(plan.values[1])
-        count = len(plan.leaves)
-        self._shapes = [value.tolist() for value in plan.values[2 : 2 + count]]
-        self._padding = plan.values[2 + count :]
+    def __init__(self, dataset: BoundDataset) -> None:
+        super().__init__(dataset)
+        self._size = dataset.integer(0, "batch_size", 1)
+        self._drop = bool(dataset.values[1])
+        count = len(dataset.leaves)
+        self._shapes = [value.tolist() for value in dataset.values[2 : 2 + count]]
+        self._padding = dataset.values[2 + count :]
         for value in self._padding:
             if value.ndim:
                 raise invalid(f"a padding value has shape {list(value.shape)}, expected a scalar")
@@ -111,10 +111,10 @@ class SparseBatched(Unary):
 
     __slots__ = ("_rows", "_size")
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
-        self._size = plan.integer(0, "batch_size", 1)
-        self._rows = plan.values[1].tolist()
+    def __init__(self, dataset: BoundDataset) -> None:
+        super().__init__(dataset)
+        self._size = dataset.integer(0, "batch_size", 1)
+        self._rows = dataset.values[1].tolist()
 
     def __next__(self) -> Element:
         elements = []
@@ -131,10 +131,10 @@ class Unbatched(Unary):
     """The slices of each element along its first dimension."""
 
     __slots__ = ("at", "now")
-    kept: ClassVar = ("at",)
+    saved_attributes: ClassVar = ("at",)
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
+    def __init__(self, dataset: BoundDataset) -> None:
+        super().__init__(dataset)
         self.at = 0
         self.now: list[Element] = []
 
@@ -148,7 +148,7 @@ class Unbatched(Unary):
     def _taken_apart(self, element: Element) -> list[Element]:
         values = iter(element)
         columns: list[Any] = []
-        for leaf in self.plan.leaves:
+        for leaf in self.dataset.leaves:
             if isinstance(leaf, SparseTensorSpec):
                 sparse = next(values), next(values), next(values)
                 columns += zip(*[slice_sparse(sparse, row) for row in range(int(sparse[2][0]))]) or [()] * 3
@@ -176,13 +176,13 @@ class Windowed(Unary):
     """Windows: datasets of consecutive elements, one dataset per component."""
 
     __slots__ = ("_drop", "_shift", "_size", "_stride", "buffer", "skip")
-    kept: ClassVar = ("buffer", "skip")
+    saved_attributes: ClassVar = ("buffer", "skip")
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
+    def __init__(self, dataset: BoundDataset) -> None:
+        super().__init__(dataset)
         names = ("size", "shift", "stride")
-        self._size, self._shift, self._stride = (plan.integer(i, name, 1) for i, name in enumerate(names))
-        self._drop = bool(plan.values[3])
+        self._size, self._shift, self._stride = (dataset.integer(i, name, 1) for i, name in enumerate(names))
+        self._drop = bool(dataset.values[3])
         self.buffer: list[Element] = []
         self.skip = 0
 
@@ -206,10 +206,10 @@ class Windowed(Unary):
 
     def _datasets(self, window: list[Element]) -> Element:
         result, start = [], 0
-        for leaf in self.plan.leaves:
+        for leaf in self.dataset.leaves:
             spec = leaf.element_spec
             end = start + len(spec.tensors())
-            result.append(in_memory_plan(spec, [element[start:end] for element in window]))
+            result.append(in_memory_dataset(spec, [element[start:end] for element in window]))
             start = end
         return tuple(result)
 
@@ -218,13 +218,13 @@ class GroupedByWindow(Unary):
     """Groups elements by key, and passes each full group to a function as a dataset."""
 
     __slots__ = ("_inner", "_key", "_reduce", "_size", "ended", "groups")
-    kept: ClassVar = ("ended",)
+    saved_attributes: ClassVar = ("ended",)
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
-        self._key, self._reduce, self._size = (plan.function(i) for i in range(3))
+    def __init__(self, dataset: BoundDataset) -> None:
+        super().__init__(dataset)
+        self._key, self._reduce, self._size = (dataset.function(i) for i in range(3))
         self.groups: dict[int, list[Element]] = {}
-        self._inner: tuple[int, list[Element], Elements] | None = None
+        self._inner: tuple[int, list[Element], Iteration] | None = None
         self.ended = False
 
     def __next__(self) -> Element:
@@ -256,7 +256,7 @@ class GroupedByWindow(Unary):
         self.ended = True
 
     def _begin(self, key: int, group: list[Element]) -> None:
-        window = in_memory_plan(self.plan.parents[0].structure, group)
+        window = in_memory_dataset(self.dataset.parents[0].structure, group)
         self._inner = key, group, self._reduce(number(key), window)[0].elements()
 
     def state(self) -> Any:

@@ -64,9 +64,9 @@ def bucket_by_sequence_length(
             check = assert_less(bucket, last, message="an element is longer than the last boundary")
             with control_dependencies([check]):
                 none_filler = identity(gather(upper, bucket)) - 1
-        wanted = padded_shapes if padded_shapes is not None else window.output_shapes
+        target_shapes = padded_shapes if padded_shapes is not None else window.output_shapes
         return window.padded_batch(  # type: ignore[no-any-return]
-            size, _filled(window._structure, wanted, none_filler), padding_values, drop_remainder
+            size, _filled(window._structure, target_shapes, none_filler), padding_values, drop_remainder
         )
 
     return group_by_window(bucket_of, batch, window_size_func=size_of)

@@ -14,7 +14,7 @@ from thalweg._src.runtime.resources.iterators import outcome_of
 from thalweg._src.runtime.resources.thread_pool import computing
 from thalweg._src.runtime.resources.waiting import Outcome
 from thalweg._src.runtime.resources.workers import workers
-from thalweg._src.training.data.plan import Element, Elements, Plan, Unary
+from thalweg._src.training.data.iteration import BoundDataset, Element, Iteration, Unary
 
 AUTOTUNE = -1
 _AHEAD = 4  # prefetched elements if the number is tuned automatically
@@ -24,25 +24,25 @@ _AHEAD = 4  # prefetched elements if the number is tuned automatically
 
 
 class Cached(Unary):
-    """Caches elements in memory during the first pass; later passes take them from there."""
+    """Caches elements in memory during the first iteration; later ones take them from there."""
 
     __slots__ = ("at", "held", "writing")
-    kept: ClassVar = ("at", "held", "writing")
+    saved_attributes: ClassVar = ("at", "held", "writing")
 
-    def __init__(self, plan: Plan) -> None:
-        Elements.__init__(self, plan)
-        self.writing = plan.memory is None
-        self.held: list[Element] = [] if self.writing else plan.memory
+    def __init__(self, dataset: BoundDataset) -> None:
+        Iteration.__init__(self, dataset)
+        self.writing = dataset.memory is None
+        self.held: list[Element] = [] if self.writing else dataset.memory
         self.at = 0
         if self.writing:
-            self.input = plan.parents[0].elements()
+            self.input = dataset.parents[0].elements()
 
     def __next__(self) -> Element:
         if self.writing:
             for element in self.input:
                 self.held.append(element)
                 return element
-            self.writing, self.at, self.plan.memory = False, len(self.held), self.held
+            self.writing, self.at, self.dataset.memory = False, len(self.held), self.held
             self.input.close()
             raise StopIteration
         if self.at >= len(self.held):
@@ -51,19 +51,19 @@ class Cached(Unary):
         return self.held[self.at - 1]
 
     def state(self) -> Any:
-        return Unary.state(self) if self.writing else Elements.state(self)
+        return Unary.state(self) if self.writing else Iteration.state(self)
 
     def restore(self, state: Any) -> None:
-        Elements.restore(self, state)
+        Iteration.restore(self, state)
         if self.writing:
             if not hasattr(self, "input"):
-                self.input = self.plan.parents[0].elements()
+                self.input = self.dataset.parents[0].elements()
             self.input.restore(state["input"])
         else:
-            self.plan.memory = self.held
+            self.dataset.memory = self.held
 
     def close(self) -> None:
-        Elements.close(self)
+        Iteration.close(self)
         if self.writing:
             self.input.close()
 
@@ -71,9 +71,9 @@ class Cached(Unary):
 # -- in the background ------------------------------------------------------------------------------------------------
 
 
-def parallel_calls(plan: Plan, index: int) -> int:
+def parallel_calls(dataset: BoundDataset, index: int) -> int:
     """Returns the parameter `num_parallel_calls`."""
-    calls = plan.integer(index, "num_parallel_calls")
+    calls = dataset.integer(index, "num_parallel_calls")
     if calls == AUTOTUNE:
         calls = os.cpu_count() or 1
     if calls < 1:
@@ -81,23 +81,23 @@ def parallel_calls(plan: Plan, index: int) -> int:
     return calls
 
 
-def next_outcome(elements: Elements) -> Outcome:
+def next_outcome(elements: Iteration) -> Outcome:
     """Returns the next element or error; at the end an OutOfRangeError."""
     with computing():
         return outcome_of(elements.__next__)
 
 
 class PrefetchBuffer:
-    """Elements of a pass that a worker produces before they are requested.
+    """Elements of an iteration that a worker produces before they are requested.
 
     No thread waits while the buffer is full: the worker ends, and the consumer that makes room starts another.
     """
 
-    def __init__(self, source: Elements, size: int, changed: threading.Condition | None = None) -> None:
+    def __init__(self, source: Iteration, size: int, changed: threading.Condition | None = None) -> None:
         """changed: what a consumer of several buffers waits for"""
         self.source = source
         self._size = size
-        self._made: deque[Outcome] = deque()
+        self._outcomes: deque[Outcome] = deque()
         self._changed = changed or threading.Condition()
         self._at_work = self._ended = self._closed = self._paused = False
 
@@ -105,12 +105,12 @@ class PrefetchBuffer:
         """Returns the next element as soon as it is available."""
         with self._changed:
             self._call()
-            while not self._made:
+            while not self._outcomes:
                 if self._ended or self._closed:
                     raise self.source.end()
                 self._changed.wait()
                 self._call()
-            outcome = self._made.popleft()
+            outcome = self._outcomes.popleft()
             self._call()
         if isinstance(outcome, BaseException):
             raise outcome
@@ -118,11 +118,11 @@ class PrefetchBuffer:
 
     def ready(self) -> bool:
         """Returns whether the next element is available."""
-        return bool(self._made)
+        return bool(self._outcomes)
 
     def is_over(self) -> bool:
         """Returns whether there is no next element."""
-        return self._ended and not self._made
+        return self._ended and not self._outcomes
 
     def start(self) -> None:
         """Starts before the first request."""
@@ -131,7 +131,7 @@ class PrefetchBuffer:
 
     def _call(self) -> None:
         idle = not (self._at_work or self._ended or self._closed or self._paused)
-        if idle and len(self._made) < self._size:
+        if idle and len(self._outcomes) < self._size:
             self._at_work = True
             workers.start(self._work)
 
@@ -142,8 +142,8 @@ class PrefetchBuffer:
                 if isinstance(outcome, errors.OutOfRangeError):
                     self._ended = True
                 else:
-                    self._made.append(outcome)
-                full = len(self._made) >= self._size or self._ended or self._closed or self._paused
+                    self._outcomes.append(outcome)
+                full = len(self._outcomes) >= self._size or self._ended or self._closed or self._paused
                 self._at_work = not full
                 self._changed.notify_all()
                 if full:
@@ -158,14 +158,14 @@ class PrefetchBuffer:
                     if self._closed:
                         raise self.source.end()
                     self._changed.wait()
-                made = [outcome for outcome in self._made if not isinstance(outcome, BaseException)]
-                return {"made": made, "ended": self._ended, "source": self.source.state()}
+                elements = [outcome for outcome in self._outcomes if not isinstance(outcome, BaseException)]
+                return {"made": elements, "ended": self._ended, "source": self.source.state()}
             finally:
                 self._paused = False
 
     def restore(self, state: Any) -> None:
         with self._changed:
-            self._made = deque(state["made"])
+            self._outcomes = deque(state["made"])
             self._ended = state["ended"]
             self.source.restore(state["source"])
 
@@ -176,18 +176,18 @@ class PrefetchBuffer:
         self.source.close()
 
 
-class Prefetched(Elements):
+class Prefetched(Iteration):
     """Elements that are produced before they are requested."""
 
     __slots__ = ("_ahead", "_source")
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
-        size = plan.integer(0, "buffer_size")
+    def __init__(self, dataset: BoundDataset) -> None:
+        super().__init__(dataset)
+        size = dataset.integer(0, "buffer_size")
         if size < AUTOTUNE:
             raise invalid(f"buffer_size is {size}, expected at least 0, or -1 for automatic tuning")
-        source = plan.parents[0].elements()
-        self._source: Elements = source
+        source = dataset.parents[0].elements()
+        self._source: Iteration = source
         self._ahead = PrefetchBuffer(source, _AHEAD if size == AUTOTUNE else size) if size else None
 
     def __next__(self) -> Element:

@@ -21,8 +21,8 @@ from thalweg._src.graph.types import TensorLike
 from thalweg._src.training.data.dataset import Dataset
 from thalweg._src.training.data.element_refs import ElementRefs
 from thalweg._src.training.data.experimental import ignore_errors as without_errors
+from thalweg._src.training.data.iteration import BoundDataset
 from thalweg._src.training.data.node import add_dataset, parameter
-from thalweg._src.training.data.plan import Plan
 from thalweg._src.training.data.readers import Lines
 from thalweg._src.training.data.structure import TensorSpec
 
@@ -34,9 +34,9 @@ class CsvRecords(Lines):
 
     __slots__ = ("_header", "_quotes")
 
-    def __init__(self, plan: Plan, refs: ElementRefs | None = None) -> None:
-        super().__init__(plan, refs)
-        self._header, self._quotes = bool(plan.values[2]), bool(plan.values[3])
+    def __init__(self, dataset: BoundDataset, refs: ElementRefs | None = None) -> None:
+        super().__init__(dataset, refs)
+        self._header, self._quotes = bool(dataset.values[2]), bool(dataset.values[3])
 
     def parse(self, source: Source, name: bytes) -> Iterator[list[bytes]]:
         begun: list[bytes] = []  # the lines of an incomplete record
@@ -45,7 +45,7 @@ class CsvRecords(Lines):
             records = []
             for line in lines[1:] if header else lines:
                 begun.append(line)
-                if not self._quotes or sum(part.count(b'"') for part in begun) % 2 == 0:
+                if not self._quotes or sum(begun_line.count(b'"') for begun_line in begun) % 2 == 0:
                     records.append(b"\n".join(begun))
                     begun = []
             header = header and not lines
@@ -178,10 +178,10 @@ def _matching(file_pattern: Any) -> list[str]:
         raise ValueError("File pattern is empty.")
     names: list[str] = []
     for pattern in patterns:
-        found = sorted(glob(pattern))
-        if not found:
+        matches = sorted(glob(pattern))
+        if not matches:
             raise ValueError(f"No files match {pattern!r}")
-        names += found
+        names += matches
     return names
 
 
@@ -211,8 +211,8 @@ class _Rows:
     def _of(self, name: str) -> Iterator[list[str]]:
         source, file = open_source(name, self._compression)
         with file:
-            parts = iter(lambda: source.read(1 << 16), b"")
-            content = b"".join(parts).decode("utf-8", "surrogateescape")
+            blocks = iter(lambda: source.read(1 << 16), b"")
+            content = b"".join(blocks).decode("utf-8", "surrogateescape")
         return iter(csv.reader(content.splitlines(keepends=True), **self._options))
 
     def header(self) -> list[str]:
@@ -225,7 +225,7 @@ class _Rows:
 
     def types(self, columns: list[int], header: bool, na_value: str, limit: int | None) -> list[DType]:
         """Returns the narrowest dtype that fits all values of each column."""
-        found: list[int] = [0] * len(columns)
+        type_indices: list[int] = [0] * len(columns)
         seen = 0
         for name in self._names:
             rows = self._of(name)
@@ -233,13 +233,13 @@ class _Rows:
                 next(rows, None)
             for row in rows:
                 if limit is not None and seen >= limit:
-                    return [_TYPES[index] for index in found]
+                    return [_TYPES[index] for index in type_indices]
                 for place, column in enumerate(columns):
                     if column >= len(row):
                         raise ValueError(f"{name}: a row has {len(row)} columns, column {column} is selected")
-                    found[place] = _wide_enough(row[column], na_value, found[place])
+                    type_indices[place] = _wide_enough(row[column], na_value, type_indices[place])
                 seen += 1
-        return [_TYPES[index] for index in found]
+        return [_TYPES[index] for index in type_indices]
 
 
 def _wide_enough(value: str, na_value: str, least: int) -> int:

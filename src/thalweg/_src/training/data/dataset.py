@@ -39,29 +39,29 @@ from thalweg._src.training.data import (
 from thalweg._src.training.data.file_cache import CachedInFile
 from thalweg._src.training.data.function import Function
 from thalweg._src.training.data.interleave import Interleaved, ParallelInterleaved
+from thalweg._src.training.data.iteration import Unordered
 from thalweg._src.training.data.iterator import (
     EagerIterator,
     Iterator,
     make_initializable_iterator,
     make_one_shot_iterator,
 )
-from thalweg._src.training.data.node import Node, add_dataset, parameter, static, trace_state_function
+from thalweg._src.training.data.node import DatasetNode, add_dataset, parameter, static, trace_state_function
 from thalweg._src.training.data.options import Options
 from thalweg._src.training.data.parallel_map import ParallelMapped
-from thalweg._src.training.data.plan import Unordered
 from thalweg._src.training.data.random_sources import Shuffled
 from thalweg._src.training.data.structure import (
     DatasetSpec,
     TensorSpec,
+    children,
     converted,
     element_of,
     flatten,
     flatten_up_to,
-    has_parts,
+    is_nested,
     map_leaves,
     outputs,
     pack,
-    parts,
     rebuilt,
     same_form,
     structure_from,
@@ -74,7 +74,7 @@ Transformation = Callable[["Dataset"], Any]
 
 
 @export("data.Dataset")
-class Dataset(Node):
+class Dataset(DatasetNode):
     """A possibly infinite sequence of elements, each a nest of tensors of the same structure."""
 
     def __init__(self, variant_tensor: Tensor, structure: Any, options: Options | None = None) -> None:
@@ -86,11 +86,11 @@ class Dataset(Node):
         return DatasetSpec(self._structure)
 
     def _derived(
-        self, elements_type: Any, structure: Any = None, values: Any = (), functions: Any = (), **options: Any
+        self, iteration_type: Any, structure: Any = None, values: Any = (), functions: Any = (), **options: Any
     ) -> Dataset:
         """Returns a dataset derived from this one."""
         structure = self._structure if structure is None else structure
-        variant = add_dataset(elements_type, structure, [self], values, functions, **options)
+        variant = add_dataset(iteration_type, structure, [self], values, functions, **options)
         return Dataset(variant, structure, self._options)
 
     def _function(self, function: Callable[..., Any], what: str) -> Function:
@@ -239,13 +239,13 @@ class Dataset(Node):
         sizes = (cycle_length, block_length, num_parallel_calls)
         return self._interleaved(map_func, "interleave", ParallelInterleaved, *sizes)
 
-    def _interleaved(self, map_func: Any, what: str, elements_type: Any, *sizes: Any, **flags: Any) -> Dataset:
+    def _interleaved(self, map_func: Any, what: str, iteration_type: Any, *sizes: Any, **flags: Any) -> Dataset:
         function = self._function(map_func, what)
         if not isinstance(function.structure, DatasetSpec):
             raise TypeError(f"`map_func` must return a `Dataset` object. Got {function.structure}")
         values = [parameter(size) for size in sizes]
         values += [parameter(flag, dtypes.bool) for flag in flags.values()]
-        return self._derived(elements_type, function.structure.element_spec, values, [function])
+        return self._derived(iteration_type, function.structure.element_spec, values, [function])
 
     def enumerate(self, start: TensorLike = 0) -> Dataset:
         """Returns a dataset of pairs of an index and an element."""
@@ -287,11 +287,11 @@ class Dataset(Node):
     def shard(self, num_shards: TensorLike, index: TensorLike) -> Dataset:
         """Returns a dataset of every num_shards-th element, starting with the one at `index`."""
         values = [parameter(num_shards), parameter(index)]
-        known, place = map(static, values)
-        if known is not None and known < 1:
-            raise ValueError(f"num_shards must be >= 1, it is {known}")
-        if place is not None and (place < 0 or (known is not None and place >= known)):
-            raise ValueError(f"index must be in [0, num_shards), it is {place} with num_shards={known}")
+        shard_count, place = map(static, values)
+        if shard_count is not None and shard_count < 1:
+            raise ValueError(f"num_shards must be >= 1, it is {shard_count}")
+        if place is not None and (place < 0 or (shard_count is not None and place >= shard_count)):
+            raise ValueError(f"index must be in [0, num_shards), it is {place} with num_shards={shard_count}")
         return self._derived(flow.Shard, values=values)
 
     def concatenate(self, dataset: Dataset) -> Dataset:
@@ -306,10 +306,10 @@ class Dataset(Node):
         return self._derived(Shuffled, values=[parameter(buffer_size), *seeds(seed)], again=again)
 
     def cache(self, filename: TensorLike = "") -> Dataset:
-        """Returns a dataset whose elements are cached during the first pass, in memory or in a file."""
+        """Returns a dataset whose elements are cached during the first iteration, in memory or in a file."""
         name = convert_to_tensor(filename, dtypes.string, name="filename")
-        elements_type = buffers.Cached if static(name) == b"" else CachedInFile
-        return self._derived(elements_type, values=[name])
+        iteration_type = buffers.Cached if static(name) == b"" else CachedInFile
+        return self._derived(iteration_type, values=[name])
 
     def prefetch(self, buffer_size: TensorLike) -> Dataset:
         """Returns a dataset whose next elements are produced before they are requested."""
@@ -334,8 +334,8 @@ class Dataset(Node):
         leaves = self._leaves()
         if any(not isinstance(leaf, TensorSpec) for leaf in leaves):
             raise TypeError("Batching of padded sparse tensors is not currently supported")
-        wanted = self.output_shapes if padded_shapes is None else padded_shapes
-        sizes = [_sizes(shape) for shape in flatten_up_to(self._structure, wanted)]
+        target_shapes = self.output_shapes if padded_shapes is None else padded_shapes
+        sizes = [_sizes(shape) for shape in flatten_up_to(self._structure, target_shapes)]
         fills = [None] * len(leaves) if padding_values is None else _fills(self._structure, padding_values)
         values = [parameter(batch_size), parameter(drop_remainder, dtypes.bool)]
         specs = [_padded(leaf, size, values) for leaf, size in zip(leaves, sizes)]
@@ -357,9 +357,9 @@ class Dataset(Node):
         """Returns a dataset of windows: datasets of consecutive elements, one dataset per component."""
         values = [parameter(value) for value in (size, size if shift is None else shift, stride)]
         for name, value in zip(("size", "shift", "stride"), values):
-            known = static(value)
-            if known is not None and known < 1:
-                raise ValueError(f"{name} must be greater than zero, it is {known}")
+            static_size = static(value)
+            if static_size is not None and static_size < 1:
+                raise ValueError(f"{name} must be greater than zero, it is {static_size}")
         structure = map_leaves(DatasetSpec, self._structure)
         return self._derived(batches.Windowed, structure, [*values, parameter(drop_remainder, dtypes.bool)])
 
@@ -437,7 +437,7 @@ def merged(datasets: Sequence[Dataset]) -> Options:
     return functools.reduce(Options.merge, [dataset._options for dataset in datasets], Options())
 
 
-def joined(elements_type: Any, datasets: list[Any], first: Any = ()) -> tuple[Tensor, Any, Options]:
+def joined(iteration_type: Any, datasets: list[Any], first: Any = ()) -> tuple[Tensor, Any, Options]:
     """Returns a dataset over several others, whose elements must have the same structure and types."""
     structure = datasets[0]._structure
     for other in datasets[1:]:
@@ -452,7 +452,7 @@ def joined(elements_type: Any, datasets: list[Any], first: Any = ()) -> tuple[Te
             )
         structure = pack(structure, [a.most_general(b) for a, b in zip(mine, theirs)])
     inputs = [*first, *datasets]
-    return add_dataset(elements_type, structure, inputs), structure, merged(inputs)
+    return add_dataset(iteration_type, structure, inputs), structure, merged(inputs)
 
 
 def _sizes(shape: Any) -> Tensor:
@@ -482,8 +482,8 @@ def _padded(leaf: Any, sizes: Tensor, values: list[Tensor]) -> TensorSpec:
                 f"The padded shape {shapes.show(shape)} is not compatible with the corresponding input component "
                 f"shape {shapes.show(leaf.dims)}."
             )
-        for wanted, size in zip(shape, leaf.dims):
-            if wanted is not None and size is not None and wanted < size:
+        for target_size, size in zip(shape, leaf.dims):
+            if target_size is not None and size is not None and target_size < size:
                 raise ValueError(
                     f"The padded shape {shapes.show(shape)} is not compatible with the corresponding input component "
                     f"shape {shapes.show(leaf.dims)}."
@@ -494,7 +494,7 @@ def _padded(leaf: Any, sizes: Tensor, values: list[Tensor]) -> TensorSpec:
 
 def _fills(structure: Any, padding_values: Any) -> list[Any]:
     """Returns a padding value for each leaf; a single one is used for all."""
-    if has_parts(structure) and not has_parts(padding_values) and not isinstance(padding_values, list):
+    if is_nested(structure) and not is_nested(padding_values) and not isinstance(padding_values, list):
         return [padding_values] * len(flatten(structure))
     return _fills_up_to(structure, padding_values)
 
@@ -502,10 +502,10 @@ def _fills(structure: Any, padding_values: Any) -> list[Any]:
 def _fills_up_to(structure: Any, values: Any) -> list[Any]:
     if values is None:
         return [None] * len(flatten(structure))
-    if not has_parts(structure):
+    if not is_nested(structure):
         return [values]
-    flatten_up_to(rebuilt(structure, [0] * len(parts(structure))), values)
-    pairs = zip(parts(structure), parts(values) if isinstance(values, Mapping) else values)
+    flatten_up_to(rebuilt(structure, [0] * len(children(structure))), values)
+    pairs = zip(children(structure), children(values) if isinstance(values, Mapping) else values)
     return [leaf for one, other in pairs for leaf in _fills_up_to(one, other)]
 
 

@@ -1,4 +1,4 @@
-"""Element references (late materialization): passes that only select elements handle references to them.
+"""Element references (late materialization): iterations that only select elements handle references to them.
 
 A reference is the index of an element in a tensor, or the bytes of a record. Records of one length that will be decoded
 are stored as rows of one array and referenced by index, so that a batch of numbers is one copy from there.
@@ -106,7 +106,7 @@ class RecordRefs(ElementRefs):
         return chosen
 
     def release(self, refs: list[Any]) -> None:
-        self._free += refs if self.all_indices else [each for each in refs if type(each) is int]
+        self._free += refs if self.all_indices else [ref for ref in refs if type(ref) is int]
 
     def saved(self, ref: Any) -> Any:
         return ref if self._rows is None or type(ref) is not int else self._rows[ref].tobytes()

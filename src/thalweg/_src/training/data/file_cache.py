@@ -1,4 +1,4 @@
-"""File cache: elements as records, written by a first pass and read by later ones."""
+"""File cache: elements as records, written by a first iteration and read by later ones."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from typing import IO, Any
 from thalweg._src.base.formats.gfile import _typed_errors
 from thalweg._src.base.formats.record_files import records_of
 from thalweg._src.base.formats.records import framed
-from thalweg._src.training.data.plan import Element, Elements, Plan, Unary
+from thalweg._src.training.data.iteration import BoundDataset, Element, Iteration, Unary
 from thalweg._src.training.data.serial import decode, encode
 
 
 class CachedInFile(Unary):
-    """Caches elements in a file during the first pass; later passes, and later programs, read them from there."""
+    """Caches elements in a file during the first iteration; later ones, and later programs, read them from there."""
 
     __slots__ = ("_file", "_partial", "_path", "_records", "at", "writing")
 
-    def __init__(self, plan: Plan) -> None:
-        Elements.__init__(self, plan)
-        self._path = f"{plan.values[0].item().decode('utf-8', 'surrogateescape')}.elements"
+    def __init__(self, dataset: BoundDataset) -> None:
+        Iteration.__init__(self, dataset)
+        self._path = f"{dataset.values[0].item().decode('utf-8', 'surrogateescape')}.elements"
         self._partial = f"{self._path}.{uuid.uuid4().hex}.partial"
         self._file: IO[bytes] | None = None
         self._records: Iterator[Any] | None = None
         self.at = 0
         self.writing = not os.path.exists(self._path)
         if self.writing:
-            self.input = plan.parents[0].elements()
+            self.input = dataset.parents[0].elements()
             with _typed_errors(self._path):
                 self._file = open(self._partial, "wb")  # noqa: SIM115
 
@@ -74,7 +74,7 @@ class CachedInFile(Unary):
             next(self, None)
 
     def close(self) -> None:
-        Elements.close(self)
+        Iteration.close(self)
         self._records = None
         if self._file is not None:
             self._file.close()

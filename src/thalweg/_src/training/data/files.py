@@ -19,8 +19,8 @@ from thalweg._src.training.data.structure import TensorSpec
 _STRING = TensorSpec((), dtypes.string)
 
 
-def _one(elements_type: type[FromFiles], filenames: Any, values: list[Tensor]) -> Dataset:
-    return Dataset(add_dataset(elements_type, _STRING, values=[filenames, *values]), _STRING)
+def _one(iteration_type: type[FromFiles], filenames: Any, values: list[Tensor]) -> Dataset:
+    return Dataset(add_dataset(iteration_type, _STRING, values=[filenames, *values]), _STRING)
 
 
 class _FileDataset(Dataset):
@@ -28,7 +28,7 @@ class _FileDataset(Dataset):
 
     def __init__(
         self,
-        elements_type: type[FromFiles],
+        iteration_type: type[FromFiles],
         filenames: TensorLike | Dataset,
         values: list[Tensor],
         num_parallel_reads: TensorLike | None,
@@ -42,11 +42,11 @@ class _FileDataset(Dataset):
         else:
             tensor = convert_to_tensor(filenames, dtypes.string, name="filenames")
             if num_parallel_reads is None:
-                inner = _one(elements_type, tensor, values)
+                inner = _one(iteration_type, tensor, values)
                 super().__init__(inner._variant, inner._structure)
                 return
             names = Dataset.from_tensor_slices(reshape(tensor, [-1]))
-        read: Callable[[Any], Dataset] = lambda name: _one(elements_type, name, values)  # noqa: E731
+        read: Callable[[Any], Dataset] = lambda name: _one(iteration_type, name, values)  # noqa: E731
         if num_parallel_reads is None:
             inner = names.flat_map(read)
         else:

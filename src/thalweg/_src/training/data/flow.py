@@ -1,4 +1,4 @@
-"""Elementary passes: sources in memory, map, filter, take, skip, repeat, zip, concatenate and others."""
+"""Elementary iterations: sources in memory, map, filter, take, skip, repeat, zip, concatenate and others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from thalweg._src.base.errors import invalid
 from thalweg._src.base.shapes import compatible, show
 from thalweg._src.runtime.kernels.elements import from_python, numbers, slice_sparse, slices
 from thalweg._src.training.data.element_refs import ElementRefs, RowRefs
-from thalweg._src.training.data.plan import Element, Elements, Plan, Unary
+from thalweg._src.training.data.iteration import BoundDataset, Element, Iteration, Unary
 from thalweg._src.training.data.structure import SparseTensorSpec, flatten
 
 _CHUNK = 256  # slices that are produced at once
@@ -19,40 +19,40 @@ _CHUNK = 256  # slices that are produced at once
 # -- sources ----------------------------------------------------------------------------------------------------------
 
 
-class Single(Elements):
+class Single(Iteration):
     """One element: the values themselves."""
 
     __slots__ = ("done",)
-    kept: ClassVar = ("done",)
+    saved_attributes: ClassVar = ("done",)
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
+    def __init__(self, dataset: BoundDataset) -> None:
+        super().__init__(dataset)
         self.done = False
 
     def __next__(self) -> Element:
         if self.done or self.closed:
             raise self.end()
         self.done = True
-        return self.plan.values
+        return self.dataset.values
 
     def prompt(self) -> bool:
         return True
 
 
-class Slices(Elements):
+class Slices(Iteration):
     """One element per slice along the first dimension of the values; a reference to an element is its index."""
 
     __slots__ = ("_chunk", "_count", "_places", "at")
-    kept: ClassVar = ("at",)
+    saved_attributes: ClassVar = ("at",)
 
-    def __init__(self, plan: Plan, refs: ElementRefs | None = None) -> None:
-        super().__init__(plan)
+    def __init__(self, dataset: BoundDataset, refs: ElementRefs | None = None) -> None:
+        super().__init__(dataset)
         self._places = refs is not None
         self.at = 0
         self._chunk: list[Element] = []
         counts = set()
-        values = iter(plan.values)
-        for leaf in plan.leaves:
+        values = iter(dataset.values)
+        for leaf in dataset.leaves:
             if isinstance(leaf, SparseTensorSpec):
                 counts.add(int([next(values) for _ in range(3)][2][0]))
             else:
@@ -91,15 +91,15 @@ class Slices(Elements):
         return True
 
     @classmethod
-    def element_refs(cls, plan: Plan, dtype: DType | None) -> ElementRefs | None:
-        sparse = any(isinstance(leaf, SparseTensorSpec) for leaf in plan.leaves)
-        return None if sparse else RowRefs(plan.values)
+    def element_refs(cls, dataset: BoundDataset, dtype: DType | None) -> ElementRefs | None:
+        sparse = any(isinstance(leaf, SparseTensorSpec) for leaf in dataset.leaves)
+        return None if sparse else RowRefs(dataset.values)
 
     def _make_chunk(self, start: int) -> list[Element]:
         stop = min(start + _CHUNK, self._count)
         columns: list[Any] = []
-        values = iter(self.plan.values)
-        for leaf in self.plan.leaves:
+        values = iter(self.dataset.values)
+        for leaf in self.dataset.leaves:
             if isinstance(leaf, SparseTensorSpec):
                 sparse = next(values), next(values), next(values)
                 columns += zip(*[slice_sparse(sparse, row) for row in range(start, stop)])
@@ -108,16 +108,16 @@ class Slices(Elements):
         return list(zip(*columns))
 
 
-class Range(Elements):
+class Range(Iteration):
     """A range of integers."""
 
     __slots__ = ("_ready", "_step", "_stop", "at")
-    kept: ClassVar = ("at",)
+    saved_attributes: ClassVar = ("at",)
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
+    def __init__(self, dataset: BoundDataset) -> None:
+        super().__init__(dataset)
         self._ready: list[Any] = []  # the next ones, in reverse
-        self.at, self._stop, self._step = (plan.integer(i, name) for i, name in enumerate(("start", "stop", "step")))
+        self.at, self._stop, self._step = (dataset.integer(i, name) for i, name in enumerate(("start", "stop", "step")))
         if self._step == 0:
             raise invalid("step must be a non-zero integer.")
 
@@ -141,14 +141,14 @@ class Range(Elements):
         return True
 
 
-class Generated(Elements):
-    """The values yielded by a user's generator; a restored pass replays the earlier ones."""
+class Generated(Iteration):
+    """The values yielded by a user's generator; a restored iteration replays the earlier ones."""
 
     __slots__ = ("_generator", "count", "ended")
-    kept: ClassVar = ("count", "ended")
+    saved_attributes: ClassVar = ("count", "ended")
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
+    def __init__(self, dataset: BoundDataset) -> None:
+        super().__init__(dataset)
         self._generator: Iterator[Any] | None = None
         self.count = 0
         self.ended = False
@@ -157,8 +157,8 @@ class Generated(Elements):
         if self.closed or self.ended:
             raise self.end()
         if self._generator is None:
-            make: Callable[..., Iterator[Any]] = self.plan.options["make"]
-            self._generator = self._call(make, *self.plan.values)
+            make: Callable[..., Iterator[Any]] = self.dataset.options["make"]
+            self._generator = self._call(make, *self.dataset.values)
             for _ in range(self.count):
                 next(self._generator)
         try:
@@ -183,20 +183,22 @@ class Generated(Elements):
         if isinstance(value, list):
             value = tuple(value)
         try:
-            parts = self.plan.options["flatten"](value)
+            components = self.dataset.options["flatten"](value)
         except (TypeError, ValueError) as error:
             raise invalid(
                 f"`generator` yielded an element that did not match the expected structure. "
-                f"The expected structure was {self.plan.structure}, but the yielded element was {value!r}: {error}"
+                f"The expected structure was {self.dataset.structure}, but the yielded element was {value!r}: {error}"
             ) from None
         result = []
-        for part, spec in zip(parts, flatten(self.plan.structure)):
+        for component, spec in zip(components, flatten(self.dataset.structure)):
             try:
-                tensor = from_python(part.numpy() if getattr(part, "is_eager", False) else part, spec.dtype)
+                tensor = from_python(
+                    component.numpy() if getattr(component, "is_eager", False) else component, spec.dtype
+                )
             except (TypeError, ValueError) as error:
                 raise invalid(
                     f"`generator` yielded an element that could not be converted to the expected type. "
-                    f"The expected type was {spec.dtype.name}, but the yielded element was {part!r}: {error}"
+                    f"The expected type was {spec.dtype.name}, but the yielded element was {component!r}: {error}"
                 ) from None
             if not compatible(spec.dims, tuple(tensor.shape)):
                 raise invalid(
@@ -215,13 +217,13 @@ class Generated(Elements):
 
 
 class Applying(Unary):
-    """Base class of passes that apply a function."""
+    """Base class of iterations that apply a function."""
 
     __slots__ = ("_function",)
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
-        self._function = plan.function()
+    def __init__(self, dataset: BoundDataset) -> None:
+        super().__init__(dataset)
+        self._function = dataset.function()
 
     def close(self) -> None:
         super().close()
@@ -258,10 +260,10 @@ class TakenWhile(Applying):
     """The elements before the first that does not satisfy a predicate."""
 
     __slots__ = ("ended",)
-    kept: ClassVar = ("ended",)
+    saved_attributes: ClassVar = ("ended",)
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
+    def __init__(self, dataset: BoundDataset) -> None:
+        super().__init__(dataset)
         self.ended = False
 
     def __next__(self) -> Element:
@@ -279,11 +281,11 @@ class Taken(Unary):
     __slots__ = ("_count", "taken")
     reorders: ClassVar = True
     drops: ClassVar = True
-    kept: ClassVar = ("taken",)
+    saved_attributes: ClassVar = ("taken",)
 
-    def __init__(self, plan: Plan, refs: ElementRefs | None = None) -> None:
-        super().__init__(plan, refs)
-        self._count = plan.integer(0, "count")
+    def __init__(self, dataset: BoundDataset, refs: ElementRefs | None = None) -> None:
+        super().__init__(dataset, refs)
+        self._count = dataset.integer(0, "count")
         self.taken = 0
 
     def __next__(self) -> Element:
@@ -310,11 +312,11 @@ class Skipped(Unary):
     __slots__ = ("left",)
     reorders: ClassVar = True
     drops: ClassVar = True
-    kept: ClassVar = ("left",)
+    saved_attributes: ClassVar = ("left",)
 
-    def __init__(self, plan: Plan, refs: ElementRefs | None = None) -> None:
-        super().__init__(plan, refs)
-        self.left = plan.integer(0, "count")
+    def __init__(self, dataset: BoundDataset, refs: ElementRefs | None = None) -> None:
+        super().__init__(dataset, refs)
+        self.left = dataset.integer(0, "count")
 
     def __next__(self) -> Element:
         if self.left < 0:
@@ -340,11 +342,11 @@ class Shard(Unary):
     __slots__ = ("_count", "_index", "at")
     reorders: ClassVar = True
     drops: ClassVar = True
-    kept: ClassVar = ("at",)
+    saved_attributes: ClassVar = ("at",)
 
-    def __init__(self, plan: Plan, refs: ElementRefs | None = None) -> None:
-        super().__init__(plan, refs)
-        self._count, self._index = plan.integer(0, "num_shards", 1), plan.integer(1, "index", 0)
+    def __init__(self, dataset: BoundDataset, refs: ElementRefs | None = None) -> None:
+        super().__init__(dataset, refs)
+        self._count, self._index = dataset.integer(0, "num_shards", 1), dataset.integer(1, "index", 0)
         if self._index >= self._count:
             raise invalid(f"index is {self._index}, expected less than num_shards, which is {self._count}")
         self.at = 0
@@ -360,15 +362,15 @@ class Shard(Unary):
 class Repeated(Unary):
     """The elements repeated a number of times, forever if the number is negative."""
 
-    __slots__ = ("_count", "_given", "done")
+    __slots__ = ("_count", "_has_yielded", "done")
     reorders: ClassVar = True
-    kept: ClassVar = ("done",)
+    saved_attributes: ClassVar = ("done",)
 
-    def __init__(self, plan: Plan, refs: ElementRefs | None = None) -> None:
-        super().__init__(plan, refs)
-        self._count = plan.integer(0, "count")
+    def __init__(self, dataset: BoundDataset, refs: ElementRefs | None = None) -> None:
+        super().__init__(dataset, refs)
+        self._count = dataset.integer(0, "count")
         self.done = 0
-        self._given = False
+        self._has_yielded = False
 
     def __next__(self) -> Element:
         while self.done != self._count:
@@ -377,10 +379,10 @@ class Repeated(Unary):
             except StopIteration:
                 pass
             except BaseException:
-                self._given = True
+                self._has_yielded = True
                 raise
             else:
-                self._given = True
+                self._has_yielded = True
                 return element
             if not self._begin_again():
                 break
@@ -391,17 +393,17 @@ class Repeated(Unary):
         while self.done != self._count:
             before = len(out)
             self.input.take(end - before, out)
-            self._given = self._given or len(out) > before
+            self._has_yielded = self._has_yielded or len(out) > before
             if len(out) == end or not self._begin_again():
                 break
 
     def _begin_again(self) -> bool:
         """Restarts at the first element; returns False if there is none, since repeating an empty dataset must end."""
-        if not self._given and self._count < 0:
+        if not self._has_yielded and self._count < 0:
             return False
         self.done += 1
-        self._given = False
-        self.input.close()  # its workers would take elements of a live source from the next pass
+        self._has_yielded = False
+        self.input.close()  # its workers would take elements of a live source from the next iteration
         self.input = self.begin()
         if self.closed:
             raise self.end()
@@ -414,11 +416,11 @@ class Repeated(Unary):
         return self.input.prompt()
 
     def state(self) -> Any:
-        return {**super().state(), "given": self._given}
+        return {**super().state(), "given": self._has_yielded}
 
     def restore(self, state: Any) -> None:
         super().restore(state)
-        self._given = state["given"]
+        self._has_yielded = state["given"]
 
 
 class WithoutErrors(Unary):
@@ -440,11 +442,11 @@ class Scanned(Applying):
     """A function from a state and each element to the next state and an element."""
 
     __slots__ = ("now",)
-    kept: ClassVar = ("now",)
+    saved_attributes: ClassVar = ("now",)
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
-        self.now: Element = plan.values
+    def __init__(self, dataset: BoundDataset) -> None:
+        super().__init__(dataset)
+        self.now: Element = dataset.values
 
     def __next__(self) -> Element:
         results = self._function(*self.now, *next(self.input))
@@ -456,17 +458,17 @@ class Reduced(Applying):
     """The final state of a function of a state and each element."""
 
     __slots__ = ("done",)
-    kept: ClassVar = ("done",)
+    saved_attributes: ClassVar = ("done",)
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
+    def __init__(self, dataset: BoundDataset) -> None:
+        super().__init__(dataset)
         self.done = False
 
     def __next__(self) -> Element:
         if self.done:
             raise StopIteration
         self.done = True
-        state = self.plan.values
+        state = self.dataset.values
         for element in self.input:
             state = self._function(*state, *element)
         return state
@@ -477,8 +479,8 @@ class Distinct(Unary):
 
     __slots__ = ("seen",)
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
+    def __init__(self, dataset: BoundDataset) -> None:
+        super().__init__(dataset)
         self.seen: set[Any] = set()
 
     def __next__(self) -> Element:
@@ -500,27 +502,27 @@ class Distinct(Unary):
 # -- several inputs ---------------------------------------------------------------------------------------------------
 
 
-class Joined(Elements):
-    """Base class of passes over several input datasets."""
+class Joined(Iteration):
+    """Base class of iterations over several input datasets."""
 
     __slots__ = ("inputs",)
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
-        self.inputs = [parent.elements() for parent in plan.parents]
+    def __init__(self, dataset: BoundDataset) -> None:
+        super().__init__(dataset)
+        self.inputs = [parent.elements() for parent in dataset.parents]
 
     def state(self) -> Any:
-        return {**super().state(), "inputs": [each.state() for each in self.inputs]}
+        return {**super().state(), "inputs": [iteration.state() for iteration in self.inputs]}
 
     def restore(self, state: Any) -> None:
         super().restore(state)
-        for each, saved in zip(self.inputs, state["inputs"], strict=True):
-            each.restore(saved)
+        for iteration, saved in zip(self.inputs, state["inputs"], strict=True):
+            iteration.restore(saved)
 
     def close(self) -> None:
         super().close()
-        for each in self.inputs:
-            each.close()
+        for iteration in self.inputs:
+            iteration.close()
 
 
 class Zipped(Joined):
@@ -530,8 +532,8 @@ class Zipped(Joined):
 
     def __next__(self) -> Element:
         result: list[Any] = []
-        for each in self.inputs:
-            result += next(each)
+        for iteration in self.inputs:
+            result += next(iteration)
         return tuple(result)
 
 
@@ -539,10 +541,10 @@ class Concatenated(Joined):
     """The elements of one input after those of the other."""
 
     __slots__ = ("at",)
-    kept: ClassVar = ("at",)
+    saved_attributes: ClassVar = ("at",)
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
+    def __init__(self, dataset: BoundDataset) -> None:
+        super().__init__(dataset)
         self.at = 0
 
     def __next__(self) -> Element:
@@ -557,10 +559,10 @@ class Chosen(Joined):
     """Elements of those inputs whose indices the first input yields; an exhausted input is skipped."""
 
     __slots__ = ("ended",)
-    kept: ClassVar = ("ended",)
+    saved_attributes: ClassVar = ("ended",)
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
+    def __init__(self, dataset: BoundDataset) -> None:
+        super().__init__(dataset)
         self.ended: list[int] = []
 
     def __next__(self) -> Element:

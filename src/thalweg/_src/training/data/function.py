@@ -46,10 +46,10 @@ class Function:
         try:
             self._trace(python_function, structure, what, unpack)
         except TypeError:
-            own = convert(python_function)
-            if own is python_function:
+            converted_function = convert(python_function)
+            if converted_function is python_function:
                 raise
-            self._trace(own, structure, what, unpack)
+            self._trace(converted_function, structure, what, unpack)
 
     def _trace(self, python_function: Callable[..., Any], structure: Any, what: str, unpack: bool) -> None:
         self.graph = FunctionGraph(get_default_graph())
@@ -80,16 +80,16 @@ class Function:
 
     @property
     def is_stateful(self) -> bool:
-        """Returns whether calls may depend on earlier ones, so that each pass over a dataset needs fresh state."""
+        """Returns whether calls may depend on earlier ones, so that each iteration over a dataset needs fresh state."""
         return bool(self._targets)
 
     def compile(self, device: Device) -> Executable:
         """Returns the function as a program on a device, with state of its own."""
-        own = Device(device.name, device.type, device.torch, device.resources)
+        private_device = Device(device.name, device.type, device.torch, device.resources)
         feeds = [*self.graph.captured.values(), *self._arguments]
         # State that the session's kernels keep by node name is not for a body, which has names of its own.
         targets = [operation for operation in self._targets if not any(t.op is operation for t in self._results)]
-        return compile_step(feeds, self._results, targets, ConfigProto(allow_soft_placement=True), [own])
+        return compile_step(feeds, self._results, targets, ConfigProto(allow_soft_placement=True), [private_device])
 
 
 def _placeholders(signature: Signature) -> list[Tensor]:

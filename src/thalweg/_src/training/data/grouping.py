@@ -26,7 +26,7 @@ from thalweg._src.graph.types import TensorLike
 from thalweg._src.training.data.dataset import Dataset
 from thalweg._src.training.data.experimental import sample_from_datasets, scan
 from thalweg._src.training.data.function import Function
-from thalweg._src.training.data.plan import Element, Plan, Unary
+from thalweg._src.training.data.iteration import BoundDataset, Element, Unary
 from thalweg._src.training.data.structure import TensorSpec, compatible, flatten, pack
 
 Transformation = Callable[[Dataset], Dataset]
@@ -53,10 +53,10 @@ class GroupedByReducer(Unary):
     """The result of each group, in the order of keys, after all elements have arrived."""
 
     __slots__ = ("at", "groups")
-    kept: ClassVar = ("at", "groups")
+    saved_attributes: ClassVar = ("at", "groups")
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
+    def __init__(self, dataset: BoundDataset) -> None:
+        super().__init__(dataset)
         self.at = 0
         self.groups: list[Any] | None = None
 
@@ -66,10 +66,10 @@ class GroupedByReducer(Unary):
         if self.at >= len(self.groups) or self.closed:
             raise self.end()
         self.at += 1
-        return tuple(self.plan.function(3)(*self.groups[self.at - 1]))
+        return tuple(self.dataset.function(3)(*self.groups[self.at - 1]))
 
     def _collected(self) -> list[Any]:
-        key_of, first, reduce = (self.plan.function(i) for i in range(3))
+        key_of, first, reduce = (self.dataset.function(i) for i in range(3))
         states: dict[int, Element] = {}
         for element in self.input:
             key = key_of(*element)
@@ -101,13 +101,13 @@ def _reducing(function: Callable[..., Any], state: Any, element: Any, what: str)
     """Traces a function of a state and an element; shapes of the state that it changes are widened."""
     while True:
         traced = Function(function, (state, element), what)
-        given, found = flatten(state), flatten(traced.structure)
-        if len(given) != len(found) or any(
-            type(a) is not type(b) or a.dtype is not b.dtype for a, b in zip(given, found)
+        leaves, new_leaves = flatten(state), flatten(traced.structure)
+        if len(leaves) != len(new_leaves) or any(
+            type(a) is not type(b) or a.dtype is not b.dtype for a, b in zip(leaves, new_leaves)
         ):
             raise TypeError(f"{what}: the initial state is {state}, the function returns {traced.structure}")
-        wider = [mine.most_general(theirs) for mine, theirs in zip(given, found)]
-        if wider == given:
+        wider = [mine.most_general(theirs) for mine, theirs in zip(leaves, new_leaves)]
+        if wider == leaves:
             return traced, state
         state = pack(state, wider)
 
@@ -141,13 +141,15 @@ def rejection_resample(
         if initial_dist is None:
             return _mixed(classed, _estimated(classes, target), target, None, seed)
         initial = convert_to_tensor(initial_dist, name="initial_dist")
-        kept = _kept_share(initial, target)
-        return _mixed(classed, Dataset.from_tensors(initial).repeat(), target, kept, seed)
+        untested_share = _untested_share(initial, target)
+        return _mixed(classed, Dataset.from_tensors(initial).repeat(), target, untested_share, seed)
 
     return apply
 
 
-def _mixed(classed: Dataset, distributions: Dataset, target: Tensor, kept: float | None, seed: Any) -> Dataset:
+def _mixed(
+    classed: Dataset, distributions: Dataset, target: Tensor, untested_share: float | None, seed: Any
+) -> Dataset:
     """Mixes all elements and those that pass a test, in the shares that yield the target distribution."""
 
     def accept(distribution: Tensor, pair: Any) -> Any:
@@ -156,9 +158,9 @@ def _mixed(classed: Dataset, distributions: Dataset, target: Tensor, kept: float
 
     tested = Dataset.zip((distributions, classed)).map(accept)
     passed = tested.filter(lambda passes, pair: passes).map(lambda passes, pair: pair).prefetch(3)
-    if kept == 1:
+    if untested_share == 1:
         return classed
-    if kept == 0:
+    if untested_share == 0:
         return passed
 
     def shares(distribution: Tensor) -> Any:
@@ -175,12 +177,12 @@ def _acceptance(initial: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     return (ratio - least) / (reduce_max(ratio) - least), least
 
 
-def _kept_share(initial: Tensor, target: Tensor) -> float | None:
+def _untested_share(initial: Tensor, target: Tensor) -> float | None:
     """Returns the share of elements that needs no test, if it is known statically."""
-    known = [complete(static_value(tensor)) for tensor in (initial, target)]
-    if known[0] is None or known[1] is None:
+    distributions = [complete(static_value(tensor)) for tensor in (initial, target)]
+    if distributions[0] is None or distributions[1] is None:
         return None
-    share: float = (known[1] / (known[0] + np.finfo(known[0].dtype).tiny)).min()
+    share: float = (distributions[1] / (distributions[0] + np.finfo(distributions[0].dtype).tiny)).min()
     return share
 
 

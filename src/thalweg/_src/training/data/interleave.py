@@ -8,25 +8,25 @@ from typing import Any, ClassVar
 
 from thalweg._src.base.errors import invalid
 from thalweg._src.training.data.buffers import AUTOTUNE, PrefetchBuffer, parallel_calls
-from thalweg._src.training.data.plan import Element, Elements, Plan, Unary
+from thalweg._src.training.data.iteration import BoundDataset, Element, Iteration, Unary
 
 
 class Interleaved(Unary):
     """Elements of several datasets that a function creates, in rotation: a block of each in a cycle of datasets."""
 
     __slots__ = ("_block", "_cycle", "_function", "_slots", "at", "ended", "taken")
-    kept: ClassVar = ("at", "ended", "taken")
+    saved_attributes: ClassVar = ("at", "ended", "taken")
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
-        self._cycle, self._block = self._sizes(plan)
-        self._function = plan.function()
+    def __init__(self, dataset: BoundDataset) -> None:
+        super().__init__(dataset)
+        self._cycle, self._block = self._sizes(dataset)
+        self._function = dataset.function()
         self._slots: list[tuple[Element, Any] | None] = [None] * self._cycle
         self.at = self.taken = 0
         self.ended = False
 
-    def _sizes(self, plan: Plan) -> tuple[int, int]:
-        cycle, block = plan.integer(0, "cycle_length"), plan.integer(1, "block_length", 1)
+    def _sizes(self, dataset: BoundDataset) -> tuple[int, int]:
+        cycle, block = dataset.integer(0, "cycle_length"), dataset.integer(1, "block_length", 1)
         if cycle == AUTOTUNE:
             cycle = os.cpu_count() or 1
         if cycle < 1:
@@ -69,7 +69,7 @@ class Interleaved(Unary):
 
     def _begin(self, element: Element) -> Any:
         dataset = self._function(*element)[0]
-        if not self.plan.is_ordered:
+        if not self.dataset.is_ordered:
             dataset.drop_order()
         return dataset.elements()
 
@@ -97,13 +97,13 @@ class Interleaved(Unary):
         self._function.cancel()
 
 
-class _PrefetchedElements(Elements):
-    """A pass that a worker runs ahead of its consumer."""
+class _PrefetchedElements(Iteration):
+    """An iteration that a worker runs ahead of its consumer."""
 
     __slots__ = ("ahead",)
 
-    def __init__(self, source: Elements, size: int, changed: threading.Condition | None = None) -> None:
-        super().__init__(source.plan)
+    def __init__(self, source: Iteration, size: int, changed: threading.Condition | None = None) -> None:
+        super().__init__(source.dataset)
         self.ahead = PrefetchBuffer(source, size, changed)
 
     def __next__(self) -> Element:
@@ -128,12 +128,12 @@ class ParallelInterleaved(Interleaved):
 
     __slots__ = ("_buffer", "_most", "_ready", "_source")
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
-        self._most = parallel_calls(plan, 2)
-        self._buffer, is_ordered = self._block, plan.is_ordered  # elements of one dataset
-        if len(plan.values) > 3:
-            self._buffer, is_ordered = plan.integer(3, "buffer_output_elements", 1), not plan.values[4]
+    def __init__(self, dataset: BoundDataset) -> None:
+        super().__init__(dataset)
+        self._most = parallel_calls(dataset, 2)
+        self._buffer, is_ordered = self._block, dataset.is_ordered  # elements of one dataset
+        if len(dataset.values) > 3:
+            self._buffer, is_ordered = dataset.integer(3, "buffer_output_elements", 1), not dataset.values[4]
         self._ready = None if is_ordered else threading.Condition()
         if self._ready is not None:
             self._most = self._cycle
@@ -180,7 +180,7 @@ class ParallelInterleaved(Interleaved):
         busy = sum(slot is not None and isinstance(slot[1], _PrefetchedElements) for slot in self._slots)
         return elements if busy >= self._most else self._prefetched(elements)
 
-    def _prefetched(self, elements: Elements) -> _PrefetchedElements:
+    def _prefetched(self, elements: Iteration) -> _PrefetchedElements:
         return _PrefetchedElements(elements, self._buffer, self._ready)
 
     def restore(self, state: Any) -> None:
@@ -188,7 +188,7 @@ class ParallelInterleaved(Interleaved):
         for index, saved in enumerate(state["slots"]):
             if saved is not None:
                 element = tuple(saved[0])
-                elements: Elements = Interleaved._begin(self, element)
+                elements: Iteration = Interleaved._begin(self, element)
                 if "ahead" in saved[1]:
                     elements = self._prefetched(elements)
                 elements.restore(saved[1])

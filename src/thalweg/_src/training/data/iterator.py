@@ -181,37 +181,39 @@ class EagerIterator(Iterator):
 
     def __next__(self) -> Any:
         """Returns the next element; ends a loop after the last one."""
-        found = self._found()
-        if isinstance(found, OutOfRangeError):
+        outcome = self._next_outcome()
+        if isinstance(outcome, OutOfRangeError):
             raise StopIteration
-        return self._element(found)
+        return self._element(outcome)
 
     next = __next__
 
     def get_next(self, name: str | None = None) -> Any:
         """Returns the next element; raises OutOfRangeError after the last one."""
-        return self._element(self._found())
+        return self._element(self._next_outcome())
 
-    def _found(self) -> Any:
+    def _next_outcome(self) -> Any:
         """Returns the values of the next element, or its error."""
-        found = self._iterator_resource.value.take()  # type: ignore[attr-defined]
-        if found is None:  # another thread takes an element
+        outcome = self._iterator_resource.value.take()  # type: ignore[attr-defined]
+        if outcome is None:  # another thread takes an element
             try:
                 with eager_mode():
-                    wanted = outputs(self._structure)
-                    found = [tensor.value for tensor in iterator_get_next_op.many(self._iterator_resource, **wanted)]
+                    output_attrs = outputs(self._structure)
+                    outcome = [
+                        tensor.value for tensor in iterator_get_next_op.many(self._iterator_resource, **output_attrs)
+                    ]
             except OpError as error:
                 return error
-        return found
+        return outcome
 
-    def _element(self, found: Any) -> Any:
-        if isinstance(found, OpError):
-            kind: Any = type(found)
-            text = f"{found.message} [Op:IteratorGetNext]" if found.op is None else found.message
-            raise kind(found.node_def, found.op, with_line(text, user_stack())) from None
+    def _element(self, outcome: Any) -> Any:
+        if isinstance(outcome, OpError):
+            kind: Any = type(outcome)
+            text = f"{outcome.message} [Op:IteratorGetNext]" if outcome.op is None else outcome.message
+            raise kind(outcome.node_def, outcome.op, with_line(text, user_stack())) from None
         types, host = self._types, self._host
         tensors = [
-            EagerTensor(value, kind_of(types[i], getattr(value, "ndim", None), host)) for i, value in enumerate(found)
+            EagerTensor(value, kind_of(types[i], getattr(value, "ndim", None), host)) for i, value in enumerate(outcome)
         ]
         return element_of(self._structure, tensors)
 
@@ -319,7 +321,7 @@ def make_saveable_from_iterator(iterator: Iterator) -> SaveableObject:
 
 
 @parts_of.register(Iterator)
-def _parts(iterator: Iterator) -> Iterable[Part]:
+def _no_children(iterator: Iterator) -> Iterable[Part]:
     return ()
 
 

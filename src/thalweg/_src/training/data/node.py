@@ -14,11 +14,11 @@ from thalweg._src.graph.ops.cast import cast
 from thalweg._src.graph.ops.data import dataset_op, keep_definition
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.training.data.function import Function
-from thalweg._src.training.data.plan import Definition, Elements
+from thalweg._src.training.data.iteration import Definition, Iteration
 from thalweg._src.training.data.structure import Structured, flatten, pack, structure_of
 
 
-class Node(Structured):
+class DatasetNode(Structured):
     """A dataset as a variant tensor and the structure of its elements; `Dataset` adds the user's methods."""
 
     _variant: Tensor
@@ -31,20 +31,20 @@ class Node(Structured):
 
 
 def add_dataset(
-    elements_type: type[Elements],
+    iteration_type: type[Iteration],
     structure: Any,
-    parents: Sequence[Node] = (),
+    parents: Sequence[DatasetNode] = (),
     values: Sequence[Tensor] = (),
     functions: Sequence[Function] = (),
     name: str | None = None,
     **options: Any,
 ) -> Tensor:
-    """Adds a dataset to the graph: a type of pass over other datasets, with parameters and functions."""
-    definition = Definition(elements_type, structure, len(parents), len(values), functions, options)
+    """Adds a dataset to the graph: a type of iteration over other datasets, with parameters and functions."""
+    definition = Definition(iteration_type, structure, len(parents), len(values), functions, options)
     inputs = [*(parent._variant for parent in parents), *values]
     inputs += [tensor for function in functions for tensor in function.captured]
     token = keep_definition(get_default_graph(), definition)
-    variant: Tensor = dataset_op(inputs, token=token, name=name or f"{elements_type.__name__}Dataset")
+    variant: Tensor = dataset_op(inputs, token=token, name=name or f"{iteration_type.__name__}Dataset")
     return variant
 
 
@@ -72,15 +72,15 @@ def trace_state_function(
     while True:
         traced = Function(function, (structure, element), what)
         result = new_state(traced.result)
-        given, found = flatten(structure), flatten(structure_of(result))
-        if len(given) != len(found):
+        leaves, new_leaves = flatten(structure), flatten(structure_of(result))
+        if len(leaves) != len(new_leaves):
             raise TypeError(f"{what}: the state is {structure}, the new one is {structure_of(result)}")
-        for mine, theirs in zip(given, found):
+        for mine, theirs in zip(leaves, new_leaves):
             if type(mine) is not type(theirs) or mine.dtype is not theirs.dtype:
                 raise TypeError(
                     f"The element types for the new state must match the initial state. Expected {mine}; got {theirs}."
                 )
-        wider = [mine.most_general(theirs) for mine, theirs in zip(given, found)]
-        if wider == given:
+        wider = [mine.most_general(theirs) for mine, theirs in zip(leaves, new_leaves)]
+        if wider == leaves:
             return traced, structure
         structure = pack(structure, wider)

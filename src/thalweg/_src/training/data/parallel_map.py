@@ -13,7 +13,7 @@ from thalweg._src.runtime.resources.thread_pool import computing
 from thalweg._src.runtime.resources.waiting import Outcome
 from thalweg._src.runtime.resources.workers import workers
 from thalweg._src.training.data.buffers import next_outcome, parallel_calls
-from thalweg._src.training.data.plan import Element, Plan, Unary
+from thalweg._src.training.data.iteration import BoundDataset, Element, Unary
 
 _QUICK = 200e-6  # seconds; shorter calls are not worth a thread
 _LONGEST = 4 * _QUICK  # of one call in the mean of all: an interrupted one does not make them long, two of them do
@@ -53,13 +53,13 @@ class ParallelMapped(Unary):
         "_started",
         "ended",
     )
-    kept: ClassVar = ("ended",)
+    saved_attributes: ClassVar = ("ended",)
     maps: ClassVar = True
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
-        self._most = parallel_calls(plan, 0)
-        self._function = plan.function()
+    def __init__(self, dataset: BoundDataset) -> None:
+        super().__init__(dataset)
+        self._most = parallel_calls(dataset, 0)
+        self._function = dataset.function()
         self._calls: deque[_Call] = deque()  # whose results have not been handed on
         self._changed = threading.Condition()
         self._cost: float | None = None  # mean number of seconds to pull an element and call the function
@@ -98,7 +98,7 @@ class ParallelMapped(Unary):
         for call in self._calls:
             if call.is_done:
                 return call
-            if self.plan.is_ordered:
+            if self.dataset.is_ordered:
                 break
         return None
 

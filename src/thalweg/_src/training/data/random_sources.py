@@ -1,4 +1,4 @@
-"""Random numbers of pipelines, equal to TensorFlow's for the same seeds, and passes that use them, such as shuffle."""
+"""Random numbers of pipelines, equal to TensorFlow's for the same seeds, and iterations such as shuffle."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from thalweg._src.base.entropy import fresh_seed
 from thalweg._src.base.errors import invalid
 from thalweg._src.runtime.kernels.elements import number
 from thalweg._src.training.data.element_refs import ElementRefs
-from thalweg._src.training.data.plan import Element, Elements, Plan, Unary
+from thalweg._src.training.data.iteration import BoundDataset, Element, Iteration, Unary
 
 _MASK = np.uint64(2**32 - 1)
 _HALF = np.uint64(32)
@@ -43,14 +43,14 @@ class Stream:
 
     def many(self, count: int) -> Array:
         """Returns the next `count` numbers."""
-        parts = []
+        pieces = []
         while True:
-            part = self._chunk[self._at : self._at + count]
-            self._at += len(part)
-            count -= len(part)
-            parts.append(part)
+            numbers = self._chunk[self._at : self._at + count]
+            self._at += len(numbers)
+            count -= len(numbers)
+            pieces.append(numbers)
             if not count:
-                return parts[0] if len(parts) == 1 else np.concatenate(parts)
+                return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
             self._fill()
 
     def _fill(self) -> None:
@@ -83,22 +83,22 @@ class Stream:
         return cls(*state)
 
 
-def seeded(plan: Plan, first: int) -> Stream:
+def seeded(dataset: BoundDataset, first: int) -> Stream:
     """Returns a stream seeded by two parameters of a dataset; two zeros mean a random start."""
-    seed, seed2 = plan.integer(first, "seed"), plan.integer(first + 1, "seed2")
+    seed, seed2 = dataset.integer(first, "seed"), dataset.integer(first + 1, "seed2")
     if not seed and not seed2:
         seed, seed2 = fresh_seed(64), fresh_seed(64)
     return Stream(seed, seed2)
 
 
-class Numbers(Elements):
+class Numbers(Iteration):
     """Random 32-bit integers."""
 
     __slots__ = ("_stream",)
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
-        self._stream = seeded(plan, 0)
+    def __init__(self, dataset: BoundDataset) -> None:
+        super().__init__(dataset)
+        self._stream = seeded(dataset, 0)
 
     def __next__(self) -> Element:
         if self.closed:
@@ -117,9 +117,9 @@ class Draws(Unary):
 
     __slots__ = ("_stream",)
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
-        self._stream = seeded(plan, 0)
+    def __init__(self, dataset: BoundDataset) -> None:
+        super().__init__(dataset)
+        self._stream = seeded(dataset, 0)
 
     def __next__(self) -> Element:
         weights = next(self.input)[0].tolist()
@@ -143,15 +143,15 @@ def _ring(elements: list[Any]) -> Any:
     return elements
 
 
-def _source_of_seeds(plan: Plan) -> Stream:
+def _source_of_seeds(dataset: BoundDataset) -> Stream:
     """Returns the stream that seeds each order: per iterator, or shared by all if the order is not reshuffled."""
-    if plan.origin is not None and not plan.options["again"]:
-        plan = plan.origin
-    with plan._lock:
-        if plan.memory is None:
-            plan.memory = seeded(plan, 1)
-        found: Stream = plan.memory
-        return found
+    if dataset.origin is not None and not dataset.options["again"]:
+        dataset = dataset.origin
+    with dataset._lock:
+        if dataset.memory is None:
+            dataset.memory = seeded(dataset, 1)
+        stream: Stream = dataset.memory
+        return stream
 
 
 class Shuffled(Unary):
@@ -160,9 +160,9 @@ class Shuffled(Unary):
     __slots__ = ("_at", "_failure", "_fresh", "_size", "_stream", "buffer", "ended", "start")
     reorders: ClassVar = True
 
-    def __init__(self, plan: Plan, refs: ElementRefs | None = None) -> None:
-        super().__init__(plan, refs)
-        self._size = plan.integer(0, "buffer_size")
+    def __init__(self, dataset: BoundDataset, refs: ElementRefs | None = None) -> None:
+        super().__init__(dataset, refs)
+        self._size = dataset.integer(0, "buffer_size")
         if self._size < 1:
             raise invalid(f"buffer_size must be greater than zero, but is {self._size}")
         self.buffer: Any = []  # a ring that begins at `start`; the slot before that is free
@@ -171,22 +171,22 @@ class Shuffled(Unary):
         self._fresh: list[Any] = []  # taken from the input before they are needed
         self._at = 0  # index of the next of them
         self._failure: BaseException | None = None  # the error that follows them
-        if plan.memory is None:
-            plan.memory = _source_of_seeds(plan)
-        with plan._lock:
-            if plan.options["again"]:
-                self._stream = Stream(plan.memory.draw(), plan.memory.draw())
+        if dataset.memory is None:
+            dataset.memory = _source_of_seeds(dataset)
+        with dataset._lock:
+            if dataset.options["again"]:
+                self._stream = Stream(dataset.memory.draw(), dataset.memory.draw())
             else:
-                self._stream = Stream.at(plan.memory.state())
+                self._stream = Stream.at(dataset.memory.state())
 
     def __next__(self) -> Element:
         start = self.start
         if not self.ended and (self._at < len(self._fresh) or self._read(1)):
             buffer, size = self.buffer, self._size
             if type(buffer) is array:
-                found: list[Element] = []
-                self._exchange(self._fresh[self._at : self._at + 1], found)
-                return found[0]
+                drawn: list[Element] = []
+                self._exchange(self._fresh[self._at : self._at + 1], drawn)
+                return drawn[0]
             buffer[start - 1] = self._fresh[self._at]
             self._at += 1
             index = (start + self._stream.draw()) % size
@@ -277,14 +277,14 @@ class Shuffled(Unary):
         fresh, buffer = self._fresh[self._at :], self.buffer
         if self.refs is not None:
             fresh, buffer = ([*map(self.refs.saved, elements)] for elements in (fresh, buffer))
-        own = {
+        position = {
             "fresh": fresh,
             "buffer": buffer,
             "start": self.start,
             "ended": self.ended,
             "stream": self._stream.state(),
         }
-        return {**super().state(), **own, "memory": self.plan.memory.state()}
+        return {**super().state(), **position, "memory": self.dataset.memory.state()}
 
     def restore(self, state: Any) -> None:
         super().restore(state)
@@ -294,4 +294,4 @@ class Shuffled(Unary):
         self._fresh, self._at, self.start, self.ended = fresh, 0, state["start"], state["ended"]
         self.buffer = _ring(buffer) if len(buffer) == self._size and not self.ended else buffer
         self._stream = Stream.at(state["stream"])
-        self.plan.memory = Stream.at(state["memory"])
+        self.dataset.memory = Stream.at(state["memory"])

@@ -17,7 +17,7 @@ from thalweg._src.base.formats.record_files import Source, is_pipe, open_source
 from thalweg._src.runtime.kernels.elements import text
 from thalweg._src.runtime.resources.workers import workers
 from thalweg._src.training.data.element_refs import ElementRefs, RecordRefs
-from thalweg._src.training.data.plan import Element, Elements, Plan
+from thalweg._src.training.data.iteration import BoundDataset, Element, Iteration
 
 Chunk = list[bytes] | np.ndarray[Any, Any]  # records, or rows of an array
 _MANY = 32  # records in a chunk; below that, reading the next one is fast
@@ -59,16 +59,16 @@ class _Ahead:
         done.release()
 
 
-class FromFiles(Elements):
-    """A pass over a list of files; its position is a file and the number of records taken from it."""
+class FromFiles(Iteration):
+    """An iteration over a list of files; its position is a file and the number of records taken from it."""
 
     __slots__ = ("_chunk", "_chunks", "_compression", "_is_prompt", "_names", "_place", "_texts", "file", "taken")
-    kept: ClassVar = ("file", "taken")
+    saved_attributes: ClassVar = ("file", "taken")
 
-    def __init__(self, plan: Plan, refs: ElementRefs | None = None) -> None:
-        super().__init__(plan)
+    def __init__(self, dataset: BoundDataset, refs: ElementRefs | None = None) -> None:
+        super().__init__(dataset)
         self._texts = refs if isinstance(refs, RecordRefs) else None
-        names, compression = plan.values[:2]
+        names, compression = dataset.values[:2]
         if names.ndim > 1:
             raise invalid(f"`filenames` has shape {list(names.shape)}, expected a scalar or a vector")
         if compression.ndim:
@@ -88,9 +88,9 @@ class FromFiles(Elements):
         while self._place >= len(self._chunk):
             self._read()
         if self._texts is not None:
-            found: list[Any] = []
-            self.take(1, found)
-            return found[0]  # type: ignore[no-any-return]
+            refs: list[Any] = []
+            self.take(1, refs)
+            return refs[0]  # type: ignore[no-any-return]
         record = self._chunk[self._place]
         self._place += 1
         self.taken += 1
@@ -117,7 +117,7 @@ class FromFiles(Elements):
         return self._is_prompt
 
     @classmethod
-    def element_refs(cls, plan: Plan, dtype: DType | None) -> ElementRefs | None:
+    def element_refs(cls, dataset: BoundDataset, dtype: DType | None) -> ElementRefs | None:
         return RecordRefs(dtype)
 
     def _read(self) -> None:
@@ -186,14 +186,14 @@ class Records(FromFiles):
 
 def _at_least(source: Source, data: bytes, size: int) -> bytes:
     """Returns at least `size` bytes of data if available; reads in pieces, so that a corrupt length costs no memory."""
-    parts, have = [data], len(data)
+    blocks, have = [data], len(data)
     while have < size:
-        part = source.read(BLOCK)
-        if not part:
+        block = source.read(BLOCK)
+        if not block:
             break
-        parts.append(part)
-        have += len(part)
-    return b"".join(parts)
+        blocks.append(block)
+        have += len(block)
+    return b"".join(blocks)
 
 
 class Lines(FromFiles):
@@ -216,10 +216,10 @@ class Pieces(FromFiles):
 
     __slots__ = ("_footer", "_header", "_size")
 
-    def __init__(self, plan: Plan, refs: ElementRefs | None = None) -> None:
-        super().__init__(plan, refs)
-        self._size = plan.integer(2, "record_bytes", 1)
-        self._header, self._footer = plan.integer(3, "header_bytes", 0), plan.integer(4, "footer_bytes", 0)
+    def __init__(self, dataset: BoundDataset, refs: ElementRefs | None = None) -> None:
+        super().__init__(dataset, refs)
+        self._size = dataset.integer(2, "record_bytes", 1)
+        self._header, self._footer = dataset.integer(3, "header_bytes", 0), dataset.integer(4, "footer_bytes", 0)
 
     def chunks(self, name: bytes) -> Iterator[Chunk]:
         if not self._compression and not is_pipe(name):

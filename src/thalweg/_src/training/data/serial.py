@@ -23,9 +23,9 @@ def encode(tree: Any, tree_of: Convert | None = None) -> bytes:
 
     tree_of: returns a tree that represents any other value.
     """
-    parts: list[bytes] = [_MAGIC]
-    _write(tree, parts.append, tree_of)
-    return b"".join(parts)
+    pieces: list[bytes] = [_MAGIC]
+    _write(tree, pieces.append, tree_of)
+    return b"".join(pieces)
 
 
 def _write(value: Any, put: Callable[[bytes], None], tree_of: Convert | None) -> None:
@@ -73,7 +73,7 @@ def _write_array(value: Any, put: Callable[[bytes], None]) -> None:
     _put_bytes(b"b", np.ascontiguousarray(array).tobytes(), put)
 
 
-class _Reader:
+class _PositionReader:
     """Parses the output of `encode`; any other input is an error."""
 
     def __init__(self, data: bytes, from_tree: Convert | None) -> None:
@@ -132,7 +132,7 @@ class _Reader:
 
 def decode(data: bytes, from_tree: Convert | None = None) -> Any:
     """Parses a serialized tree; from_tree: the inverse of `tree_of`."""
-    reader = _Reader(data, from_tree)
+    reader = _PositionReader(data, from_tree)
     if reader.take(min(len(_MAGIC), len(data))) != _MAGIC:
         raise _corrupt("it does not start like one")
     try:

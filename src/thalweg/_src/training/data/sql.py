@@ -13,8 +13,8 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.runtime.kernels.elements import from_python
 from thalweg._src.training.data.dataset import Dataset
+from thalweg._src.training.data.iteration import BoundDataset, Element, Iteration
 from thalweg._src.training.data.node import add_dataset
-from thalweg._src.training.data.plan import Element, Elements, Plan
 from thalweg._src.training.data.structure import TensorSpec, flatten, structure_from
 
 _TYPES = frozenset(
@@ -32,14 +32,14 @@ _TYPES = frozenset(
 )
 
 
-class Rows(Elements):
-    """The rows of a query in order; a restored pass repeats the query and skips the earlier rows."""
+class Rows(Iteration):
+    """The rows of a query in order; a restored iteration repeats the query and skips the earlier rows."""
 
     __slots__ = ("_connection", "_cursor", "count")
-    kept: ClassVar = ("count",)
+    saved_attributes: ClassVar = ("count",)
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
+    def __init__(self, dataset: BoundDataset) -> None:
+        super().__init__(dataset)
         self.count = 0
         self._connection: sqlite3.Connection | None = None
         self._cursor: Any = None
@@ -56,10 +56,10 @@ class Rows(Elements):
         if row is None:
             raise StopIteration
         self.count += 1
-        return tuple(_converted(value, dtype) for value, dtype in zip(row, self.plan.types))
+        return tuple(_converted(value, dtype) for value, dtype in zip(row, self.dataset.types))
 
     def _begin(self) -> None:
-        driver, source, query = (value.item() for value in self.plan.values)
+        driver, source, query = (value.item() for value in self.dataset.values)
         if driver != b"sqlite":
             raise invalid(
                 f"The database type, {driver.decode(errors='replace')}, is not supported by SqlDataset. "
@@ -71,10 +71,10 @@ class Rows(Elements):
         self._connection.text_factory = bytes
         cursor = self._connection.execute(query.decode())
         columns = len(cursor.description or ())
-        if columns != len(self.plan.types):
+        if columns != len(self.dataset.types):
             raise invalid(
                 f"The number of columns in query ({columns}) must match the number of elements in "
-                f"output_types ({len(self.plan.types)})."
+                f"output_types ({len(self.dataset.types)})."
             )
         for _ in range(self.count):
             cursor.fetchone()

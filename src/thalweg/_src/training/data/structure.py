@@ -1,8 +1,8 @@
 """Structures: the nested types of dataset elements.
 
-Tuples, named tuples, dictionaries and attrs classes have parts; everything else is a leaf: a tensor, a sparse tensor or
-a dataset. Lists are leaves, since they become one tensor. At run time an element is a flat tuple of values, with three
-for a sparse tensor.
+Tuples, named tuples, dictionaries and attrs classes are nested; everything else is a leaf: a tensor, a sparse tensor
+or a dataset. Lists are leaves, since they become one tensor. At run time an element is a flat tuple of values, with
+three for a sparse tensor.
 """
 
 from __future__ import annotations
@@ -167,14 +167,14 @@ class DatasetSpec(ElementsSpec):
 # -- nesting ----------------------------------------------------------------------------------------------------------
 
 
-def has_parts(value: Any) -> bool:
+def is_nested(value: Any) -> bool:
     """Returns whether a value is a structure, not a leaf."""
     if isinstance(value, tuple):
         return not isinstance(value, SparseTensorValue)
     return isinstance(value, Mapping) or hasattr(type(value), "__attrs_attrs__")
 
 
-def parts(value: Any) -> list[Any]:
+def children(value: Any) -> list[Any]:
     """Returns the children of a structure; those of a dictionary by sorted keys."""
     if isinstance(value, Mapping):
         return [value[key] for key in sorted(value)]
@@ -183,14 +183,14 @@ def parts(value: Any) -> list[Any]:
     return list(value)
 
 
-def rebuilt(structure: Any, new_parts: Sequence[Any]) -> Any:
-    """Returns a structure of the same type with other parts."""
+def rebuilt(structure: Any, new_children: Sequence[Any]) -> Any:
+    """Returns a structure of the same type with other children."""
     if isinstance(structure, Mapping):
-        by_key = dict(zip(sorted(structure), new_parts))
+        by_key = dict(zip(sorted(structure), new_children))
         return type(structure)((key, by_key[key]) for key in structure)  # type: ignore[call-arg]
     if hasattr(structure, "_fields") or hasattr(type(structure), "__attrs_attrs__"):
-        return type(structure)(*new_parts)
-    return tuple(new_parts)
+        return type(structure)(*new_children)
+    return tuple(new_children)
 
 
 def flatten(structure: Any) -> list[Any]:
@@ -199,19 +199,21 @@ def flatten(structure: Any) -> list[Any]:
 
 
 def _leaves(structure: Any) -> Iterator[Any]:
-    if not has_parts(structure):
+    if not is_nested(structure):
         yield structure
         return
-    for part in parts(structure):
-        yield from _leaves(part)
+    for child in children(structure):
+        yield from _leaves(child)
 
 
 def pack(structure: Any, leaves: Sequence[Any]) -> Any:
     """Returns a structure of the same form with other leaves."""
     remaining = iter(leaves)
 
-    def packed(part: Any) -> Any:
-        return rebuilt(part, [packed(inner) for inner in parts(part)]) if has_parts(part) else next(remaining)
+    def packed(subtree: Any) -> Any:
+        return (
+            rebuilt(subtree, [packed(inner) for inner in children(subtree)]) if is_nested(subtree) else next(remaining)
+        )
 
     return packed(structure)
 
@@ -223,28 +225,28 @@ def map_leaves(function: Callable[[Any], Any], structure: Any) -> Any:
 
 def flatten_up_to(structure: Any, values: Any) -> list[Any]:
     """Returns the part of `values` at the position of each leaf: a shape given as a tuple is a leaf there."""
-    if not has_parts(structure):
+    if not is_nested(structure):
         return [values]
     if isinstance(structure, Mapping):
         if not isinstance(values, Mapping) or set(values) != set(structure):
             raise ValueError(f"expected a dictionary with the keys {sorted(structure)}, received {values!r}")
-    elif not isinstance(values, list | tuple) or len(values) != len(parts(structure)):
+    elif not isinstance(values, list | tuple) or len(values) != len(children(structure)):
         raise ValueError(f"expected a structure like {structure!r}, received {values!r}")
-    pairs = zip(parts(structure), parts(values))
+    pairs = zip(children(structure), children(values))
     return [leaf for one, other in pairs for leaf in flatten_up_to(one, other)]
 
 
 def same_form(first: Any, second: Any) -> bool:
     """Returns whether two structures differ only in their leaves."""
-    if has_parts(first) != has_parts(second):
+    if is_nested(first) != is_nested(second):
         return False
-    if not has_parts(first):
+    if not is_nested(first):
         return True
     if isinstance(first, Mapping) != isinstance(second, Mapping):
         return False
     if isinstance(first, Mapping) and set(first) != set(second):
         return False
-    mine, theirs = parts(first), parts(second)
+    mine, theirs = children(first), children(second)
     return len(mine) == len(theirs) and all(map(same_form, mine, theirs))
 
 

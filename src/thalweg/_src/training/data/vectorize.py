@@ -31,7 +31,7 @@ _NUMBERS = frozenset(
 _MAX_OPERATIONS = 200  # operations; larger functions are not worth the rewrite
 
 
-class Part:
+class Operand:
     """A tensor of the rewritten function: batched, or one value for all elements."""
 
     __slots__ = ("is_batched", "rank", "tensor")
@@ -43,7 +43,7 @@ class Part:
         self.rank = None if shape is None else len(shape) - is_batched
 
 
-Rule = Callable[[Operation, list[Part]], list[Tensor] | None]
+Rule = Callable[[Operation, list[Operand]], list[Tensor] | None]
 _RULES: dict[str, Rule] = {}
 
 
@@ -67,65 +67,65 @@ def _copy(operation: Operation, inputs: list[Tensor]) -> list[Tensor]:
 @rule("Identity", "Cast", "Abs", "Neg", "Exp", "Log", "Log1p", "Sqrt", "Rsqrt", "Square", "Sign", "Floor", "Ceil")
 @rule("Round", "Rint", "Tanh", "Sigmoid", "Relu", "Relu6", "Sin", "Cos", "LogicalNot", "DecodeRaw", "AsString")
 @rule("StringLower", "StringUpper", "StringLength", "StringStrip", "ZerosLike", "OnesLike", "IsNan", "Reciprocal")
-def _elementwise(operation: Operation, parts: list[Part]) -> list[Tensor] | None:
-    return _copy(operation, [part.tensor for part in parts])
+def _elementwise(operation: Operation, operands: list[Operand]) -> list[Tensor] | None:
+    return _copy(operation, [operand.tensor for operand in operands])
 
 
-def _broadcast(operation: Operation, parts: list[Part]) -> list[Tensor] | None:
+def _broadcast(operation: Operation, operands: list[Operand]) -> list[Tensor] | None:
     """The rule of broadcasting ops: valid if the batch dimension of every batched operand stays first."""
-    most = max((part.rank for part in parts if part.is_batched and part.rank is not None), default=-1)
-    for part in parts:
-        if part.rank is None or part.rank > most or (part.is_batched and part.rank != most):
+    most = max((operand.rank for operand in operands if operand.is_batched and operand.rank is not None), default=-1)
+    for operand in operands:
+        if operand.rank is None or operand.rank > most or (operand.is_batched and operand.rank != most):
             return None
-    return _copy(operation, [part.tensor for part in parts])
+    return _copy(operation, [operand.tensor for operand in operands])
 
 
 @rule("Reshape")
-def _reshape(operation: Operation, parts: list[Part]) -> list[Tensor] | None:
+def _reshape(operation: Operation, operands: list[Operand]) -> list[Tensor] | None:
     shape = operation.outputs[0].dims
-    if parts[1].is_batched or not is_fully_defined(shape) or 0 in shape:  # type: ignore[operator]
+    if operands[1].is_batched or not is_fully_defined(shape) or 0 in shape:  # type: ignore[operator]
         return None
-    return [reshape_op(parts[0].tensor, array_constant(np.array([-1, *shape], np.int64), dtypes.int64))]  # type: ignore[misc]
+    return [reshape_op(operands[0].tensor, array_constant(np.array([-1, *shape], np.int64), dtypes.int64))]  # type: ignore[misc]
 
 
 @rule("ExpandDims")
-def _expand_dims(operation: Operation, parts: list[Part]) -> list[Tensor] | None:
+def _expand_dims(operation: Operation, operands: list[Operand]) -> list[Tensor] | None:
     axis = complete(static_value(operation.inputs[1]))
-    if axis is None or not parts[0].is_batched:
+    if axis is None or not operands[0].is_batched:
         return None
     moved = array_constant(np.where(axis < 0, axis, axis + 1).astype(np.int32), dtypes.int32)
-    return _copy(operation, [parts[0].tensor, _as(moved, parts[1])])
+    return _copy(operation, [operands[0].tensor, _as(moved, operands[1])])
 
 
 @rule("Transpose")
-def _transpose(operation: Operation, parts: list[Part]) -> list[Tensor] | None:
+def _transpose(operation: Operation, operands: list[Operand]) -> list[Tensor] | None:
     order = complete(static_value(operation.inputs[1]))
     if order is None or order.ndim != 1:
         return None
-    return [transpose_op(parts[0].tensor, array_constant(np.array([0, *(order + 1)], np.int32), dtypes.int32))]
+    return [transpose_op(operands[0].tensor, array_constant(np.array([0, *(order + 1)], np.int32), dtypes.int32))]
 
 
-def _as(tensor: Tensor, part: Part) -> Tensor:
+def _as(tensor: Tensor, operand: Operand) -> Tensor:
     """Returns a small constant in the dtype of another tensor."""
-    dtype = part.tensor.dtype
+    dtype = operand.tensor.dtype
     return array_constant(tensor.op.attrs["value"].astype(dtype.as_numpy_dtype), dtype)
 
 
 @rule("ParseSingleExample")
-def _parse_example(operation: Operation, parts: list[Part]) -> list[Tensor] | None:
+def _parse_example(operation: Operation, operands: list[Operand]) -> list[Tensor] | None:
     attrs = operation.attrs
-    if attrs["num_sparse"] or any(part.is_batched for part in parts[1:]):
+    if attrs["num_sparse"] or any(operand.is_batched for operand in operands[1:]):
         return None
     if not all(is_fully_defined(shape) for shape in attrs["dense_shapes"]):
         return None
     none = array_constant(np.empty(0, dtype=object), dtypes.string)
     keys = [array_constant(np.array(key.encode(), dtype=object), dtypes.string) for key in attrs["dense_keys"]]
     result = parse_example_op.many(
-        parts[0].tensor,
+        operands[0].tensor,
         none,
         [],
         keys,
-        [part.tensor for part in parts[1:]],
+        [operand.tensor for operand in operands[1:]],
         sparse_types=[],
         dense_shapes=attrs["dense_shapes"],
     )
@@ -152,14 +152,14 @@ def decoded(function: Function) -> tuple[DType, Vectorized] | None:
         return None
     if not users[0].attrs["little_endian"] or sys.byteorder != "little" or arguments[0] in function._results:
         return None
-    found = vectorized(function, users[0].outputs[0])
-    return None if found is None else (dtype, found)
+    of_numbers = vectorized(function, users[0].outputs[0])
+    return None if of_numbers is None else (dtype, of_numbers)
 
 
-def vectorized(function: Function, made: Tensor | None = None) -> Vectorized | None:
+def vectorized(function: Function, decoded_argument: Tensor | None = None) -> Vectorized | None:
     """Returns the vectorized form of a traced function, if every operation has a rule.
 
-    made: a tensor computed from the argument, which replaces it as argument
+    decoded_argument: a tensor computed from the argument, which replaces it as argument
     """
     operations = function.graph.operations
     if function.is_stateful or len(operations) > _MAX_OPERATIONS or not function._arguments:
@@ -170,40 +170,40 @@ def vectorized(function: Function, made: Tensor | None = None) -> Vectorized | N
         return None
     graph = FunctionGraph(function.graph.outer)
     with graph.as_default():
-        given = function._arguments if made is None else [made]
-        arguments = [placeholder(t.dtype, (None, *t.dims), name="args") for t in given]  # type: ignore[misc]
-        parts = {old: Part(new, True) for old, new in zip(given, arguments)}
+        sources = function._arguments if decoded_argument is None else [decoded_argument]
+        arguments = [placeholder(t.dtype, (None, *t.dims), name="args") for t in sources]  # type: ignore[misc]
+        operands = {old: Operand(new, True) for old, new in zip(sources, arguments)}
         for outer, old in function.graph.captured.items():
             graph.captured[outer] = placeholder(old.dtype, old.dims, name="captured")
-            parts[old] = Part(graph.captured[outer], False)
-        there = {*parts, *function._arguments}
+            operands[old] = Operand(graph.captured[outer], False)
+        there = {*operands, *function._arguments}
         for operation in operations:
-            if operation.outputs and operation.outputs[0] not in there and not _convert(operation, parts):
+            if operation.outputs and operation.outputs[0] not in there and not _convert(operation, operands):
                 return None
-    results = [parts[tensor] for tensor in function._results]
-    if not all(part.is_batched for part in results):
+    results = [operands[tensor] for tensor in function._results]
+    if not all(operand.is_batched for operand in results):
         return None
-    return Vectorized(graph, arguments, [part.tensor for part in results])
+    return Vectorized(graph, arguments, [operand.tensor for operand in results])
 
 
-def _convert(operation: Operation, parts: dict[Tensor, Part]) -> bool:
+def _convert(operation: Operation, operands: dict[Tensor, Operand]) -> bool:
     """Adds the batched form of an operation; returns False if there is none."""
-    inputs = [parts[tensor] for tensor in operation.inputs]
-    is_batched = any(part.is_batched for part in inputs)
+    inputs = [operands[tensor] for tensor in operation.inputs]
+    is_batched = any(operand.is_batched for operand in inputs)
     if not is_batched:
         if operation.type == "Const":
-            made = [array_constant(operation.attrs["value"], operation.outputs[0].dtype)]
+            tensors = [array_constant(operation.attrs["value"], operation.outputs[0].dtype)]
         elif operation.definition.stateful or not inputs:
             return False
         else:
-            made = _copy(operation, [part.tensor for part in inputs])
+            tensors = _copy(operation, [operand.tensor for operand in inputs])
     else:
-        found = _RULES.get(operation.type)
-        if found is None and operation.definition.infer is broadcast_inputs:
-            found = _broadcast
-        result = None if found is None else found(operation, inputs)
+        batching_rule = _RULES.get(operation.type)
+        if batching_rule is None and operation.definition.infer is broadcast_inputs:
+            batching_rule = _broadcast
+        result = None if batching_rule is None else batching_rule(operation, inputs)
         if result is None:
             return False
-        made = result
-    parts.update({old: Part(new, is_batched) for old, new in zip(operation.outputs, made)})
+        tensors = result
+    operands.update({old: Operand(new, is_batched) for old, new in zip(operation.outputs, tensors)})
     return True

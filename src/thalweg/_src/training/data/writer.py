@@ -12,8 +12,8 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.runtime.kernels.elements import number
 from thalweg._src.training.data.dataset import Dataset
+from thalweg._src.training.data.iteration import BoundDataset, Element, Unary
 from thalweg._src.training.data.node import add_dataset
-from thalweg._src.training.data.plan import Element, Plan, Unary
 from thalweg._src.training.data.structure import TensorSpec
 
 
@@ -22,15 +22,15 @@ class Written(Unary):
 
     __slots__ = ("done",)
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
+    def __init__(self, dataset: BoundDataset) -> None:
+        super().__init__(dataset)
         self.done = False
 
     def __next__(self) -> Element:
         if self.done:
             raise StopIteration
         self.done = True
-        name, compression = (value.item().decode("utf-8", "surrogateescape") for value in self.plan.values)
+        name, compression = (value.item().decode("utf-8", "surrogateescape") for value in self.dataset.values)
         count = 0
         with FileWriter(name, compression) as writer:
             for element in self.input:

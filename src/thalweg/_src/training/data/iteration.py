@@ -1,10 +1,11 @@
-"""Plans and passes: the executable form of datasets.
+"""Bound datasets and iterations: the executable form of datasets.
 
-A `Definition` is a dataset in the graph, a `Plan` is a definition whose parameters have values, and `Elements` is one
-pass over a plan: a chain of Python iterators, each of which pulls from its input. Two optimizations cross the chain.
-Maps before a batch are deferred until the batch is complete and run once for all its elements (`vectorize.py`); and
-passes that only select or reorder elements (shuffle, take, repeat) handle references instead of elements
-(`element_refs.py`). For both, `Batched` asks its input for the deferred maps and for a pass without them.
+A `Definition` is a dataset in the graph, a `BoundDataset` is a definition whose parameters have values, and an
+`Iteration` yields the elements of a bound dataset once: a chain of Python iterators, each of which pulls from its
+input. Two optimizations cross the chain. Maps before a batch are deferred until the batch is complete and run once for
+all its elements (`vectorize.py`); and iterations that only select or reorder elements (shuffle, take, repeat) handle
+references instead of elements (`element_refs.py`). For both, `Batched` asks its input for the deferred maps and for an
+iteration without them.
 """
 
 from __future__ import annotations
@@ -29,25 +30,25 @@ from thalweg._src.training.data.structure import TensorSpec, flatten, signature_
 from thalweg._src.training.data.vectorize import decoded, vectorized
 
 Element = tuple[Any, ...]
-Cardinality = Callable[["Plan", list[int]], int]  # of a plan, from those of its parents
+Cardinality = Callable[["BoundDataset", list[int]], int]  # of a dataset, from those of its parents
 
 INFINITE, UNKNOWN = -1, -2  # numbers of elements
-CARDINALITIES: dict[type[Elements], Cardinality] = {}  # which thalweg._src.training.data.cardinality registers
+CARDINALITIES: dict[type[Iteration], Cardinality] = {}  # which thalweg._src.training.data.cardinality registers
 
 
 class Definition:
-    """A dataset in the graph: the type of its passes, its structure, and the layout of its inputs."""
+    """A dataset in the graph: the type of its iterations, its structure, and the layout of its inputs."""
 
     def __init__(
         self,
-        elements_type: type[Elements],
+        iteration_type: type[Iteration],
         structure: Any,
         parents: int = 0,
         values: int = 0,
         functions: Sequence[Function] = (),
         options: dict[str, Any] | None = None,
     ) -> None:
-        self.elements_type = elements_type
+        self.iteration_type = iteration_type
         self.structure = structure
         self.parents = parents
         self.values = values
@@ -67,29 +68,29 @@ class Definition:
         """The vectorized function of a map that decodes a string, for batches of decoded numbers; and their dtype."""
         return decoded(self.functions[0])
 
-    def bind(self, device: Any, constants: frozenset[int] = frozenset()) -> Callable[..., Plan]:
-        """Returns a function from the values of all inputs (parents, parameters, captured values) to a plan."""
+    def bind(self, device: Any, constants: frozenset[int] = frozenset()) -> Callable[..., BoundDataset]:
+        """Returns a function from the values of all inputs (parents, parameters, captured values) to a dataset."""
         compiled: dict[Function, Executable] = {}
 
-        def make(*inputs: Any) -> Plan:
-            held = [value if i in constants else _kept(value) for i, value in enumerate(inputs)]
-            return Plan(self, tuple(held), device, compiled)
+        def make(*inputs: Any) -> BoundDataset:
+            held = [value if i in constants else _retained(value) for i, value in enumerate(inputs)]
+            return BoundDataset(self, tuple(held), device, compiled)
 
         return make
 
 
-class Plan:
+class BoundDataset:
     """A dataset that can be iterated any number of times."""
 
     def __init__(
         self, definition: Definition, inputs: Element, device: Device | None, compiled: dict[Function, Executable]
     ) -> None:
         self.definition = definition
-        self.origin: Plan | None = None  # the plan that this is a copy of
+        self.origin: BoundDataset | None = None  # the dataset that this is a copy of
         self._inputs = inputs
         self.options = definition.options
         self.types, self.shapes = definition.types, definition.shapes
-        self.parents: tuple[Plan, ...] = inputs[: definition.parents]
+        self.parents: tuple[BoundDataset, ...] = inputs[: definition.parents]
         start = definition.parents + definition.values
         self.values = inputs[definition.parents : start]
         self._captured = []
@@ -100,7 +101,7 @@ class Plan:
         self._device = device
         self._compiled = compiled
         self._lock = threading.Lock()
-        self.memory: Any = None  # shared by the passes of an iterator: cached elements, the source of seeds
+        self.memory: Any = None  # shared by the iterations of an iterator: cached elements, the source of seeds
         self.is_ordered = True  # whether parallel calls keep the order of the elements
 
     @property
@@ -121,7 +122,7 @@ class Plan:
         return int(value)
 
     def function(self, index: int = 0) -> BoundFunction:
-        """Returns a function for one pass; a stateless function is shared by all passes."""
+        """Returns a function for one iteration; a stateless function is shared by all iterations."""
         return self._bound(self.definition.functions[index], index)
 
     def _bound(self, function: Function, index: int) -> BoundFunction:
@@ -133,16 +134,16 @@ class Plan:
                 self._compiled[function] = function.compile(self._device)
             return BoundFunction(self._compiled[function], self._captured[index], False)
 
-    def elements(self) -> Elements:
-        """Starts a pass."""
-        return self.definition.elements_type(self)
+    def elements(self) -> Iteration:
+        """Starts an iteration."""
+        return self.definition.iteration_type(self)
 
-    def deferred_maps(self) -> list[Plan]:
+    def deferred_maps(self) -> list[BoundDataset]:
         """Returns the maps, first to last, that can be applied after elements are selected, to a batch at once."""
-        elements_type = self.definition.elements_type
-        if elements_type.reorders:
+        iteration_type = self.definition.iteration_type
+        if iteration_type.reorders:
             return self.parents[0].deferred_maps()
-        if elements_type.maps and self.definition.vectorized is not None:
+        if iteration_type.maps and self.definition.vectorized is not None:
             return [*self.parents[0].deferred_maps(), self]
         return []
 
@@ -157,87 +158,91 @@ class Plan:
         decoded = self.definition.decoded
         return None if decoded is None else self._bound(decoded[1], 0)
 
-    def unmapped_elements(self, refs: ElementRefs) -> Elements:
-        """Starts a pass without the deferred maps, over references to elements of the source."""
-        elements_type = self.definition.elements_type
+    def unmapped_elements(self, refs: ElementRefs) -> Iteration:
+        """Starts an iteration without the deferred maps, over references to elements of the source."""
+        iteration_type = self.definition.iteration_type
         if self._is_source():
-            return elements_type(self, refs) if refs.is_lazy else self.elements()  # type: ignore[call-arg]
-        return elements_type(self, refs) if elements_type.reorders else self.parents[0].unmapped_elements(refs)  # type: ignore[call-arg]
+            return iteration_type(self, refs) if refs.is_lazy else self.elements()  # type: ignore[call-arg]
+        return iteration_type(self, refs) if iteration_type.reorders else self.parents[0].unmapped_elements(refs)  # type: ignore[call-arg]
 
     def element_refs(self) -> ElementRefs | None:
-        """Returns the references of such a pass, or None if it would yield the elements themselves."""
+        """Returns the references of such an iteration, or None if it would yield the elements themselves."""
         source, drops = self, False
         while not source._is_source():
-            drops |= source.definition.elements_type.drops
+            drops |= source.definition.iteration_type.drops
             source = source.parents[0]
         maps = self.deferred_maps()
         decoded = maps[0].definition.decoded if maps and not drops else None
-        found = source.definition.elements_type.element_refs(source, None if decoded is None else decoded[0])
-        return ElementRefs(source.leaves) if found is None and maps else found
+        refs = source.definition.iteration_type.element_refs(source, None if decoded is None else decoded[0])
+        return ElementRefs(source.leaves) if refs is None and maps else refs
 
     def _is_source(self) -> bool:
-        elements_type = self.definition.elements_type
-        return not (elements_type.reorders or (elements_type.maps and self.definition.vectorized is not None))
+        iteration_type = self.definition.iteration_type
+        return not (iteration_type.reorders or (iteration_type.maps and self.definition.vectorized is not None))
 
     def cardinality(self) -> int:
-        """Returns how many elements a pass yields: -1 if infinite, -2 if unknown."""
-        rule = CARDINALITIES.get(self.definition.elements_type)
+        """Returns how many elements an iteration yields: -1 if infinite, -2 if unknown."""
+        rule = CARDINALITIES.get(self.definition.iteration_type)
         return UNKNOWN if rule is None else rule(self, [parent.cardinality() for parent in self.parents])
 
-    def iterate(self) -> Elements:
-        """Starts a pass for an iterator, which shares caches and sources of seeds with no other iterator.
+    def iterate(self) -> Iteration:
+        """Starts an iteration for an iterator, which shares caches and sources of seeds with no other iterator.
 
-        The previous pass of an iterator that was moved to another position may still run, and then draws from its own
-        source.
+        The previous iteration of an iterator that was moved to another position may still run, and then draws from its
+        own source.
         """
-        own = self._own()
-        if own._has_unordered():
-            own.drop_order()
-        return Outermost(own)
+        dataset = self._with_private_memory()
+        if dataset._has_unordered():
+            dataset.drop_order()
+        return Outermost(dataset)
 
     def _has_unordered(self) -> bool:
-        inputs = (value for value in self._inputs if isinstance(value, Plan))
-        return issubclass(self.definition.elements_type, Unordered) or any(plan._has_unordered() for plan in inputs)
+        inputs = (value for value in self._inputs if isinstance(value, BoundDataset))
+        return issubclass(self.definition.iteration_type, Unordered) or any(
+            dataset._has_unordered() for dataset in inputs
+        )
 
     def drop_order(self) -> None:
         """Lets parallel calls hand on elements as soon as they are ready, here and in all datasets below."""
         self.is_ordered = False
         for value in self._inputs:
-            if isinstance(value, Plan) and value.is_ordered:
+            if isinstance(value, BoundDataset) and value.is_ordered:
                 value.drop_order()
 
-    def _own(self) -> Plan:
-        """Returns a copy of the plan with memory of its own wherever memory is used."""
-        if issubclass(self.definition.elements_type, InMemory):
+    def _with_private_memory(self) -> BoundDataset:
+        """Returns a copy of the dataset with memory of its own wherever memory is used."""
+        if issubclass(self.definition.iteration_type, InMemory):
             return self
-        inputs = tuple(value._own() if isinstance(value, Plan) else value for value in self._inputs)
-        own = Plan(self.definition, inputs, self._device, self._compiled)
-        own.origin = self.origin or self
-        return own
+        inputs = tuple(
+            value._with_private_memory() if isinstance(value, BoundDataset) else value for value in self._inputs
+        )
+        copy = BoundDataset(self.definition, inputs, self._device, self._compiled)
+        copy.origin = self.origin or self
+        return copy
 
 
-def _kept(value: Any) -> Any:
+def _retained(value: Any) -> Any:
     """Returns an input that outlives the step; handles and datasets need no copy."""
     return kept(value) if hasattr(value, "ndim") else value
 
 
-class Elements:
-    """One pass over a dataset: yields its elements in order, and can be saved in between.
+class Iteration:
+    """One iteration over a dataset: yields its elements in order, and can be saved in between.
 
-    Subclasses list the attributes that make up the position. An attribute that is itself a pass is saved recursively.
+    Subclasses list the attributes that make up the position. An attribute that is an iteration is saved recursively.
     """
 
-    __slots__ = ("closed", "plan")
-    kept: ClassVar[tuple[str, ...]] = ()
+    __slots__ = ("closed", "dataset")
+    saved_attributes: ClassVar[tuple[str, ...]] = ()
     reorders: ClassVar[bool] = False  # yields elements of its input, whatever they are
     drops: ClassVar[bool] = False  # not all of them
     maps: ClassVar[bool] = False  # yields a function of each element of its input
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
+    def __init__(self, dataset: BoundDataset) -> None:
+        self.dataset = dataset
         self.closed = False
 
-    def __iter__(self) -> Elements:
+    def __iter__(self) -> Iteration:
         return self
 
     def __next__(self) -> Element:
@@ -256,17 +261,17 @@ class Elements:
         return False
 
     @classmethod
-    def element_refs(cls, plan: Plan, dtype: DType | None) -> ElementRefs | None:
+    def element_refs(cls, dataset: BoundDataset, dtype: DType | None) -> ElementRefs | None:
         """Returns the references to elements before a batch; dtype: of the numbers that strings are decoded to."""
         return None
 
     def state(self) -> Any:
         """Returns the position as plain values."""
-        return {name: getattr(self, name) for name in self.kept}
+        return {name: getattr(self, name) for name in self.saved_attributes}
 
     def restore(self, state: Any) -> None:
-        """Restores a position in a pass that has not started."""
-        for name in self.kept:
+        """Restores a position in an iteration that has not started."""
+        for name in self.saved_attributes:
             setattr(self, name, state[name])
 
     def close(self) -> None:
@@ -274,40 +279,40 @@ class Elements:
         self.closed = True
 
     def end(self) -> Exception:
-        """Returns the exception that ends the pass."""
+        """Returns the exception that ends the iteration."""
         if self.closed:
             return errors.CancelledError(None, None, "the iterator was reset or its session closed")
         return StopIteration()
 
-    def saved(self, made: Element | None) -> bytes:
+    def saved(self, pending: Element | None) -> bytes:
         """Returns the serialized position, with an element that was produced but not taken."""
-        return encode({"made": made, "state": self.state()}, _tree_of)
+        return encode({"made": pending, "state": self.state()}, _tree_of)
 
     def load(self, saved: bytes) -> Element | None:
         """Restores a serialized position; returns the element that was produced but not taken."""
         tree = decode(saved, _from_tree)
         try:
             self.restore(tree["state"])
-            made = tree["made"]
+            pending = tree["made"]
         except (KeyError, TypeError, IndexError, AttributeError) as error:
             raise invalid(f"the saved position is not one of this dataset: {type(error).__name__}: {error}") from None
-        return None if made is None else tuple(made)
+        return None if pending is None else tuple(pending)
 
 
-class Unary(Elements):
-    """Base class of passes over one input dataset."""
+class Unary(Iteration):
+    """Base class of iterations over one input dataset."""
 
     __slots__ = ("input", "refs")
 
-    def __init__(self, plan: Plan, refs: ElementRefs | None = None) -> None:
-        """Starts a pass; with `refs`, over references to elements whose maps are deferred."""
-        super().__init__(plan)
+    def __init__(self, dataset: BoundDataset, refs: ElementRefs | None = None) -> None:
+        """Starts an iteration; with `refs`, over references to elements whose maps are deferred."""
+        super().__init__(dataset)
         self.refs = refs
-        self.input: Elements = self.begin()
+        self.input: Iteration = self.begin()
 
-    def begin(self) -> Elements:
-        """Starts a pass over the input."""
-        parent = self.plan.parents[0]
+    def begin(self) -> Iteration:
+        """Starts an iteration over the input."""
+        parent = self.dataset.parents[0]
         return parent.elements() if self.refs is None else parent.unmapped_elements(self.refs)
 
     def state(self) -> Any:
@@ -342,13 +347,13 @@ class Unordered(Unary):
 
 
 class Outermost(Unary):
-    """The outermost pass, called by an iterator: sets its thread up to compute as steps do."""
+    """The outermost iteration, called by an iterator: sets its thread up to compute as steps do."""
 
     __slots__ = ()
 
-    def __init__(self, plan: Plan) -> None:
-        Elements.__init__(self, plan)
-        self.input = plan.elements()
+    def __init__(self, dataset: BoundDataset) -> None:
+        Iteration.__init__(self, dataset)
+        self.input = dataset.elements()
 
     def __next__(self) -> Element:
         with computing():
@@ -358,40 +363,40 @@ class Outermost(Unary):
         return self.input.prompt()
 
 
-class InMemory(Elements):
-    """A pass over elements in memory."""
+class InMemory(Iteration):
+    """An iteration over elements in memory."""
 
     __slots__ = ("at",)
-    kept: ClassVar = ("at",)
+    saved_attributes: ClassVar = ("at",)
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
+    def __init__(self, dataset: BoundDataset) -> None:
+        super().__init__(dataset)
         self.at = 0
 
     def __next__(self) -> Element:
-        held = self.plan.memory
+        held = self.dataset.memory
         if self.at >= len(held):
             raise StopIteration
         self.at += 1
         return held[self.at - 1]  # type: ignore[no-any-return]
 
 
-def in_memory_plan(structure: Any, elements: list[Element]) -> Plan:
+def in_memory_dataset(structure: Any, elements: list[Element]) -> BoundDataset:
     """Returns a dataset of elements in memory."""
-    plan = Plan(Definition(InMemory, structure), (), None, {})
-    plan.memory = elements
-    return plan
+    dataset = BoundDataset(Definition(InMemory, structure), (), None, {})
+    dataset.memory = elements
+    return dataset
 
 
 def _tree_of(value: Any) -> Any:
     """Returns a tree for in-memory elements that are part of a position."""
-    if not isinstance(value, Plan) or not issubclass(value.definition.elements_type, InMemory):
+    if not isinstance(value, BoundDataset) or not issubclass(value.definition.iteration_type, InMemory):
         raise errors.UnimplementedError(
             None, None, f"a position that holds a {type(value).__name__} cannot be saved, only tensors and windows can"
         )
     return [[dtype.name for dtype in value.types], list(value.shapes), value.memory]
 
 
-def _from_tree(tree: Any) -> Plan:
+def _from_tree(tree: Any) -> BoundDataset:
     types, shapes, held = tree
-    return in_memory_plan(tuple(map(TensorSpec, shapes, types)), held)
+    return in_memory_dataset(tuple(map(TensorSpec, shapes, types)), held)
