@@ -73,8 +73,8 @@ class _Checked:
             return cast(concat([[1], cast(self.dynamic, dtypes.int32)], 0)[place], dtypes.int32)
         if len(self.static) < -place:
             return 1  # a scalar
-        known = self.static[place]
-        return cast(self.dynamic[place], dtypes.int32) if known is None else known
+        static_size = self.static[place]
+        return cast(self.dynamic[place], dtypes.int32) if static_size is None else static_size
 
 
 def _plain(size: Any) -> Any:
@@ -103,21 +103,21 @@ def assert_shapes(
         seen: dict[Any, tuple[Any, str]] = {}
         for item in checked:
             for place, symbol in item.sizes():
-                wanted, source = (symbol, "") if isinstance(symbol, int) else seen.get(symbol, (None, ""))
-                found = item.size(place)
+                expected, source = (symbol, "") if isinstance(symbol, int) else seen.get(symbol, (None, ""))
+                actual = item.size(place)
                 where = f"dimension {place + len(item.symbols or [1])} of tensor {item.name}"
-                if wanted is None:
-                    seen[symbol] = (found, f", the size {symbol!r} of {where}")
+                if expected is None:
+                    seen[symbol] = (actual, f", the size {symbol!r} of {where}")
                     continue
-                checks += _require_size(found, wanted, f"{intro}{where} must have size", source, data, summarize)
-                if isinstance(wanted, Tensor) and not isinstance(found, Tensor):
-                    seen[symbol] = (found, f", the size {symbol!r} of {where}")
+                checks += _require_size(actual, expected, f"{intro}{where} must have size", source, data, summarize)
+                if isinstance(expected, Tensor) and not isinstance(actual, Tensor):
+                    seen[symbol] = (actual, f", the size {symbol!r} of {where}")
         return group(*checks)
 
 
-def _require_size(found: Any, wanted: Any, text: str, source: str, data: Any, summarize: Any) -> list[Operation]:
-    if isinstance(found, Tensor) or isinstance(wanted, Tensor):
-        return [Assert(equal(found, wanted), data or [text, wanted, f"{source}; it is", found], summarize)]
-    if found != wanted:
-        raise ValueError(f"{text} {wanted}{source}; it is {found}")
+def _require_size(actual: Any, expected: Any, text: str, source: str, data: Any, summarize: Any) -> list[Operation]:
+    if isinstance(actual, Tensor) or isinstance(expected, Tensor):
+        return [Assert(equal(actual, expected), data or [text, expected, f"{source}; it is", actual], summarize)]
+    if actual != expected:
+        raise ValueError(f"{text} {expected}{source}; it is {actual}")
     return []

@@ -30,7 +30,7 @@ def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
         return noise_shape
     dims = list(noise_shape)
     if x.dims is not None and len(dims) == len(x.dims):
-        dims = [size if wanted is None else wanted for wanted, size in zip(dims, x.dims)]
+        dims = [size if requested is None else requested for requested, size in zip(dims, x.dims)]
     if None not in dims:
         return dims
     return [reshape_ops.shape(x)[i] if size is None else size for i, size in enumerate(dims)]
@@ -69,9 +69,9 @@ def dropout(
         else:
             rate = convert_to_tensor(rate, x.dtype, name="rate")
         uniform = random_uniform(_noise_shape(x, noise_shape), seed=seed, dtype=x.dtype)
-        kept: Tensor = x * (1 / (1 - rate)) * cast_ops.cast(uniform >= rate, x.dtype)
-        kept.set_shape(x.dims)
-        return kept
+        scaled: Tensor = x * (1 / (1 - rate)) * cast_ops.cast(uniform >= rate, x.dtype)
+        scaled.set_shape(x.dims)
+        return scaled
 
 
 @export("math.zero_fraction", "nn.zero_fraction")

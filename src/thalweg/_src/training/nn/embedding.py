@@ -41,27 +41,29 @@ def embedding_lookup(
     max_norm: TensorLike | None = None,
 ) -> Tensor:
     """Returns the rows of a table for ids; partitions hold the rows as `partition_strategy` says."""
-    parts = _parts(params)
+    partitions = _partitions_of(params)
     if partition_strategy not in ("mod", "div"):
         raise ValueError(f"Unrecognized partition strategy: {partition_strategy}")
-    with name_scope(name, "embedding_lookup", [*parts, ids]):
+    with name_scope(name, "embedding_lookup", [*partitions, ids]):
         ids = convert_to_tensor(ids, name="ids")
-        parts = [part if hasattr(part, "op") else convert_to_tensor(part) for part in parts]
-        if len(parts) == 1:
-            return identity(_rows(parts[0], ids, max_norm))
-        return _from_parts(parts, ids, partition_strategy, max_norm)
+        partitions = [
+            partition if hasattr(partition, "op") else convert_to_tensor(partition) for partition in partitions
+        ]
+        if len(partitions) == 1:
+            return identity(_rows(partitions[0], ids, max_norm))
+        return _from_partitions(partitions, ids, partition_strategy, max_norm)
 
 
-def _parts(params: Any) -> list[Any]:
+def _partitions_of(params: Any) -> list[Any]:
     """Returns the partitions of a table: of a list, of a partitioned variable, or the table itself."""
     if params is None:
         raise ValueError("params must be specified")
     if not isinstance(params, list | tuple) and hasattr(params, "_get_variable_list"):
         params = params._get_variable_list()
-    parts = list(params) if isinstance(params, list | tuple) else [params]
-    if not parts:
+    partitions = list(params) if isinstance(params, list | tuple) else [params]
+    if not partitions:
         raise ValueError("Need at least one param")
-    return parts
+    return partitions
 
 
 def _rows(table: Any, ids: Tensor, max_norm: Any) -> Tensor:
@@ -84,36 +86,36 @@ def _clip(rows: Tensor, ids: Tensor, max_norm: Any) -> Tensor:
     return math.divide(rows * max_norm, math.maximum(norm, cast_ops.cast(max_norm, rows.dtype)))
 
 
-def _from_parts(parts: list[Any], ids: Tensor, strategy: str, max_norm: Any) -> Tensor:
+def _from_partitions(partitions: list[Any], ids: Tensor, strategy: str, max_norm: Any) -> Tensor:
     """Looks each id up in its partition and restores the order of the rows."""
     flat = reshape(ids, [-1])
     places = sequences_ops.range(size(flat))
-    count = len(parts)
+    count = len(partitions)
     if strategy == "mod":
         owners, local = math.floormod(flat, count), math.floordiv(flat, count)
     else:
-        owners, local = _divided(parts, flat)
+        owners, local = _divided(partitions, flat)
     owners = cast_ops.cast(owners, "int32")
     local_ids = dynamic_partition(local, owners, count)
     positions = dynamic_partition(places, owners, count)
-    found = [_rows(part, part_ids, max_norm) for part, part_ids in zip(parts, local_ids)]
-    result = dynamic_stitch(positions, found)
-    table = as_shape(parts[0].shape)
-    row: Any = reshape_ops.shape(parts[0])[1:] if table is None or None in table[1:] else list(table[1:])
+    rows = [_rows(partition, partition_ids, max_norm) for partition, partition_ids in zip(partitions, local_ids)]
+    result = dynamic_stitch(positions, rows)
+    table = as_shape(partitions[0].shape)
+    row: Any = reshape_ops.shape(partitions[0])[1:] if table is None or None in table[1:] else list(table[1:])
     result = reshape(result, concat([reshape_ops.shape(ids), row], 0))
     if ids.dims is not None and table is not None:
         result.set_shape((*ids.dims, *table[1:]))
     return result
 
 
-def _divided(parts: list[Any], flat: Tensor) -> tuple[Tensor, Tensor]:
+def _divided(partitions: list[Any], flat: Tensor) -> tuple[Tensor, Tensor]:
     """Returns partition and row of ids under the "div" strategy: contiguous ranges, the first ones longer by a row."""
-    sizes = [as_shape(part.shape) for part in parts]
+    sizes = [as_shape(partition.shape) for partition in partitions]
     if all(shape is not None and shape[0] is not None for shape in sizes):
         total: Any = sum(shape[0] for shape in sizes)  # type: ignore[index, misc]
     else:
-        total = sum(cast_ops.cast(reshape_ops.shape(part)[0], flat.dtype) for part in parts)
-    count = len(parts)
+        total = sum(cast_ops.cast(reshape_ops.shape(partition)[0], flat.dtype) for partition in partitions)
+    count = len(partitions)
     short, longer = total // count, total % count
     border = longer * (short + 1)
     owners = math.maximum(flat // (short + 1), (flat - longer) // short)
@@ -142,11 +144,11 @@ def embedding_lookup_sparse(
     if combiner not in _COMBINED:
         raise ValueError(f"combiner is {combiner!r}, expected 'mean', 'sqrtn' or 'sum'")
     _require_sparse(sp_ids, sp_weights)
-    parts = _parts(params)
-    with name_scope(name, "embedding_lookup_sparse", [*parts, sp_ids]) as scope:
+    partitions = _partitions_of(params)
+    with name_scope(name, "embedding_lookup_sparse", [*partitions, sp_ids]) as scope:
         owners = cast_ops.cast(sp_ids.indices[:, 0], dtypes.int32)
         ids, places = unique(sp_ids.values)
-        rows = embedding_lookup(parts, ids, partition_strategy=partition_strategy, max_norm=max_norm)
+        rows = embedding_lookup(partitions, ids, partition_strategy=partition_strategy, max_norm=max_norm)
         half = rows.dtype in (dtypes.float16, dtypes.bfloat16)
         wide = cast_ops.cast(rows, dtypes.float32) if half else rows
         if sp_weights is None:
@@ -163,23 +165,23 @@ def _require_sparse(sp_ids: Any, sp_weights: Any) -> None:
         return
     if not isinstance(sp_weights, SparseTensor):
         raise TypeError(f"sp_weights is a {type(sp_weights).__name__}, expected a SparseTensor or None")
-    for part in ("values", "indices", "dense_shape"):
-        getattr(sp_ids, part).get_shape().assert_is_compatible_with(getattr(sp_weights, part).get_shape())
+    for component in ("values", "indices", "dense_shape"):
+        getattr(sp_ids, component).get_shape().assert_is_compatible_with(getattr(sp_weights, component).get_shape())
 
 
 def _weighted(rows: Tensor, places: Tensor, owners: Tensor, weights: Tensor, combiner: str, name: str | None) -> Tensor:
     """Combines rows with weights: the weighted sum, divided by the sum or the root sum of squares of the weights."""
     weights = cast_ops.cast(weights, rows.dtype)
-    found = gather(rows, places)
-    depth = None if found.dims is None else len(found.dims)
-    trailing: Any = ones([rank(found) - 1], dtypes.int32) if depth is None else [1] * (depth - 1)
+    weighted_rows = gather(rows, places)
+    depth = None if weighted_rows.dims is None else len(weighted_rows.dims)
+    trailing: Any = ones([rank(weighted_rows) - 1], dtypes.int32) if depth is None else [1] * (depth - 1)
     factors = reshape(weights, concat([reshape_ops.shape(weights), trailing], 0))
     if depth is not None:
-        factors.set_shape([found.dims[0] if found.dims else None, *[1] * (depth - 1)])
-    found = found * factors
+        factors.set_shape([weighted_rows.dims[0] if weighted_rows.dims else None, *[1] * (depth - 1)])
+    weighted_rows = weighted_rows * factors
     if combiner == "sum":
-        return segment_sum(found, owners, name=name)
-    total = segment_sum(found, owners)
+        return segment_sum(weighted_rows, owners, name=name)
+    total = segment_sum(weighted_rows, owners)
     if combiner == "mean":
         return math.divide(total, segment_sum(factors, owners), name=name)
     return math.divide(total, math.sqrt(segment_sum(math.square(factors), owners)), name=name)
@@ -200,14 +202,14 @@ def safe_embedding_lookup_sparse(
 
     Rows without ids get the embedding of default_id, or zeros if it is None.
     """
-    parts = _parts(embedding_weights)
-    kind = as_dtype_of(parts[0])
+    partitions = _partitions_of(embedding_weights)
+    kind = as_dtype_of(partitions[0])
     require_kind("sparse_ids", sparse_ids, SparseTensor, "a SparseTensor")
     if sparse_weights is not None:
         require_kind("sparse_weights", sparse_weights, SparseTensor, "a SparseTensor or None")
     if sparse_weights is not None and not sparse_weights.dtype.is_compatible_with(kind):
         raise TypeError(f"sparse_weights are {sparse_weights.dtype.name}, the embedding weights {kind.name}")
-    with name_scope(name, "embedding_lookup", [*parts, sparse_ids, sparse_weights]) as scope:
+    with name_scope(name, "embedding_lookup", [*partitions, sparse_ids, sparse_weights]) as scope:
         shape = sparse_ids.dense_shape
         static = sparse_ids.dims
         depth = size(shape) if static is None else len(static)
@@ -218,7 +220,7 @@ def safe_embedding_lookup_sparse(
         if weights is not None:
             weights, _ = sparse_fill_empty_rows(weights, 1.0)
         result = embedding_lookup_sparse(
-            parts, ids, weights, combiner=combiner, partition_strategy=partition_strategy, max_norm=max_norm
+            partitions, ids, weights, combiner=combiner, partition_strategy=partition_strategy, max_norm=max_norm
         )
         if default_id is None:
             result = where(empty, zeros_like(result), result)

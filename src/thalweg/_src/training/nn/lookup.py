@@ -115,12 +115,12 @@ class TableInitializerBase(_Typed, ABC):
         """Returns the operation that initializes a table, and adds it to those that `tables_initializer` runs."""
 
     def _check_types(self, table: Any) -> None:
-        for what, own, other in (
+        for what, initializer_dtype, other in (
             ("key", self._key_dtype, table.key_dtype),
             ("value", self._value_dtype, table.value_dtype),
         ):
-            if own is not other:
-                raise TypeError(f"Invalid {what} dtype, expected {other.name} but got {own.name}.")
+            if initializer_dtype is not other:
+                raise TypeError(f"Invalid {what} dtype, expected {other.name} but got {initializer_dtype.name}.")
 
 
 @export("lookup.KeyValueTensorInitializer", "contrib.lookup.KeyValueTensorInitializer")
@@ -374,7 +374,7 @@ class _TableSaveable(SaveableObject):
 
 
 @parts_of.register(_MutableTable)
-def _parts(table: _MutableTable) -> Iterable[Part]:
+def _no_children(table: _MutableTable) -> Iterable[Part]:
     return ()
 
 

@@ -204,17 +204,17 @@ def weighted(title: str) -> Callable[[Callable[..., Tensor]], Callable[..., Tens
     """
 
     def declare(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        own = inspect.signature(function)
-        labels, predictions = list(own.parameters)[:2]
+        signature = inspect.signature(function)
+        labels, predictions = list(signature.parameters)[:2]
 
         @wraps(function)
-        def loss(scope: Any, loss_collection: Any, reduction: str, **given: Any) -> Tensor:
-            _require(**{name: given[name] for name in (labels, predictions)})
-            weights = given["weights"]
-            with name_scope(scope, title, [given[predictions], given[labels], weights]) as name:
-                return compute_weighted_loss(function(**given), weights, name, loss_collection, reduction)
+        def loss(scope: Any, loss_collection: Any, reduction: str, **arguments: Any) -> Tensor:
+            _require(**{name: arguments[name] for name in (labels, predictions)})
+            weights = arguments["weights"]
+            with name_scope(scope, title, [arguments[predictions], arguments[labels], weights]) as name:
+                return compute_weighted_loss(function(**arguments), weights, name, loss_collection, reduction)
 
-        return taking(own.replace(parameters=[*own.parameters.values(), *_REDUCTION]), loss)
+        return taking(signature.replace(parameters=[*signature.parameters.values(), *_REDUCTION]), loss)
 
     return declare
 

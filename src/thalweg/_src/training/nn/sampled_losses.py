@@ -48,9 +48,9 @@ def sampled_softmax_loss(
 
 @export("nn.nce_loss")
 @parameters_of(sampled_softmax_loss, without=["seed"], remove_accidental_hits=False, name="nce_loss")
-def nce_loss(**given: Any) -> Tensor:
+def nce_loss(**arguments: Any) -> Tensor:
     """Returns the noise-contrastive estimation loss of each example."""
-    logits, targets = _sampled_logits(**given, seed=None)
+    logits, targets = _sampled_logits(**arguments, seed=None)
     losses = sigmoid_cross_entropy_with_logits(labels=targets, logits=logits, name="sampled_losses")
     return reduce_sum(losses, 1)
 
@@ -73,8 +73,8 @@ def _sampled_logits(
 
     The log of the expected count of each class in the sample is subtracted from its logit.
     """
-    parts = weights if isinstance(weights, list | tuple) else [weights]
-    with name_scope(name, "compute_sampled_logits", [*parts, biases, inputs, labels]):
+    partitions = weights if isinstance(weights, list | tuple) else [weights]
+    with name_scope(name, "compute_sampled_logits", [*partitions, biases, inputs, labels]):
         inputs, labels = convert_to_tensor(inputs, name="inputs"), convert_to_tensor(labels, name="labels")
         labels = labels if labels.dtype is dtypes.int64 else cast(labels, dtypes.int64)
         flat = reshape(labels, [-1])

@@ -38,9 +38,9 @@ def smart_cond(
         raise TypeError("`true_fn` must be callable.")
     if not callable(false_fn):
         raise TypeError("`false_fn` must be callable.")
-    known = smart_constant_value(pred)
-    if known is not None:
-        return true_fn() if known else false_fn()
+    static_pred = smart_constant_value(pred)
+    if static_pred is not None:
+        return true_fn() if static_pred else false_fn()
     return cond(convert_to_tensor(pred, dtypes.bool), true_fn, false_fn, name=name)
 
 
@@ -52,10 +52,10 @@ def smart_case(
     pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
     unknown: list[tuple[Tensor, Callable[[], Any]]] = []
     for pred, function in pairs:
-        known = smart_constant_value(pred)
-        if known and not unknown:
+        static_pred = smart_constant_value(pred)
+        if static_pred and not unknown:
             return function()
-        if known is None or known:
+        if static_pred is None or static_pred:
             unknown.append((convert_to_tensor(pred, dtypes.bool), function))
     if unknown:
         return case(unknown, default, exclusive=exclusive, name=name)

@@ -45,13 +45,13 @@ def required_space_to_batch_paddings(
         end = add(after, extra)
         paddings = pack([pack([before[i], end[i]]) for i in range(count)], name="paddings")
         crops = pack([pack([0, extra[i]]) for i in range(count)], name="crops")
-        return _if_known(paddings), _if_known(crops)
+        return _folded(paddings), _folded(crops)
 
 
-def _if_known(value: Tensor) -> Any:
+def _folded(value: Tensor) -> Any:
     """Returns the static value of a tensor if it is known, which avoids operations."""
-    known = constant_value(value)
-    return value if known is None else convert_to_tensor(known, value.dtype)
+    static_array = constant_value(value)
+    return value if static_array is None else convert_to_tensor(static_array, value.dtype)
 
 
 @export("nn.with_space_to_batch")
@@ -70,10 +70,10 @@ def with_space_to_batch(
     if rate.dims is None or len(rate.dims) != 1 or rate.dims[0] is None:
         raise ValueError("dilation_rate must be a vector of known length")
     count = rate.dims[0]
-    known = constant_value(rate)
-    if known is not None and (known < 1).any():
-        raise ValueError(f"dilation_rate must be positive, got {known.tolist()}")
-    if known is not None and (known == 1).all():
+    static_rate = constant_value(rate)
+    if static_rate is not None and (static_rate < 1).any():
+        raise ValueError(f"dilation_rate must be positive, got {static_rate.tolist()}")
+    if static_rate is not None and (static_rate == 1).all():
         return op(input, count, padding)
     start = 2 if has_channels_first(data_format) else 1
     places = [start + i for i in range(count)] if spatial_dims is None else [int(d) for d in spatial_dims]
@@ -88,8 +88,8 @@ def with_space_to_batch(
 
 def _spatial_sizes(input: Tensor, places: list[int]) -> Any:
     dims = input.dims
-    known = None if dims is None else [dims[place] for place in places]
-    return gather(shape(input), places) if known is None or None in known else known
+    sizes = None if dims is None else [dims[place] for place in places]
+    return gather(shape(input), places) if sizes is None or None in sizes else sizes
 
 
 def _base_paddings(padding: str, filter_shape: Any, count: int, rate: Tensor) -> Any:

@@ -124,8 +124,8 @@ class IdTableWithHashBuckets(LookupInterface):
         """Returns the ids of keys, those of buckets for keys that are not in the table."""
         if isinstance(keys, SparseTensorValue):
             keys = SparseTensor.from_value(keys)
-        given = keys.values if isinstance(keys, SparseTensor) else keys
-        flat = convert_to_tensor(given, None if isinstance(given, Tensor) else self._key_dtype, name="keys")
+        values = keys.values if isinstance(keys, SparseTensor) else keys
+        flat = convert_to_tensor(values, None if isinstance(values, Tensor) else self._key_dtype, name="keys")
         if flat.dtype.base_dtype is not self._key_dtype:
             raise TypeError(f"keys: expected {self._key_dtype.name}, received {flat.dtype.name}")
         with name_scope(name, f"{self._name}_Lookup", [flat]):
@@ -133,17 +133,19 @@ class IdTableWithHashBuckets(LookupInterface):
         return SparseTensor(keys.indices, ids, keys.dense_shape) if isinstance(keys, SparseTensor) else ids
 
     def _ids(self, keys: Tensor) -> Tensor:
-        known = None
+        table_ids = None
         if self._table is not None:
-            wanted = keys if keys.dtype is self._table.key_dtype else cast(keys, self._table.key_dtype)
-            known = self._table.lookup(wanted)
+            table_keys = keys if keys.dtype is self._table.key_dtype else cast(keys, self._table.key_dtype)
+            table_ids = self._table.lookup(table_keys)
         if not self._num_oov_buckets:
-            assert known is not None
-            return known  # type: ignore[no-any-return]
+            assert table_ids is not None
+            return table_ids  # type: ignore[no-any-return]
         buckets = self._bucket(keys if keys.dtype is dtypes.string else as_string(keys))
-        if known is None:
+        if table_ids is None:
             return buckets
-        ids: Tensor = where(not_equal(known, self._table.default_value), known, add(buckets, self._table.size()))
+        ids: Tensor = where(
+            not_equal(table_ids, self._table.default_value), table_ids, add(buckets, self._table.size())
+        )
         return ids
 
 

@@ -61,10 +61,10 @@ def _fit(weights: Shape, values: Shape) -> bool:
             f"weights can not be broadcast to values. values.rank={len(values)}. weights.rank={len(weights)}. {shapes}"
         )
     pairs = list(zip(weights, values))
-    for dimension, (own, other) in enumerate(pairs):
-        if own not in (None, 1, other) and other is not None:
+    for dimension, (weight_size, other) in enumerate(pairs):
+        if weight_size not in (None, 1, other) and other is not None:
             raise ValueError(f"weights can not be broadcast to values. Mismatch at dim {dimension}. {shapes}")
-    return all(own == 1 or (own is not None and own == other) for own, other in pairs)
+    return all(weight_size == 1 or (weight_size is not None and weight_size == other) for weight_size, other in pairs)
 
 
 def broadcast_weights(weights: Any, values: Any) -> Tensor:
@@ -81,25 +81,25 @@ def broadcast_weights(weights: Any, values: Any) -> Tensor:
 def with_rank_of(weights: Any, values: Tensor) -> Tensor:
     """Adds or removes a last dimension of weights so that they have the rank of the values; scalars are unchanged."""
     factors = convert_to_tensor(weights, name="weights")
-    own, other = factors.dims, values.dims
-    if own == ():
+    weight_dims, other = factors.dims, values.dims
+    if weight_dims == ():
         return factors
-    if own is None or other is None:
+    if weight_dims is None or other is None:
         return _with_rank_of(factors, values)
-    if len(own) == len(other) + 1:
+    if len(weight_dims) == len(other) + 1:
         return squeeze(factors, [-1])
-    return expand_dims(factors, -1) if len(own) == len(other) - 1 else factors
+    return expand_dims(factors, -1) if len(weight_dims) == len(other) - 1 else factors
 
 
 def _with_rank_of(weights: Tensor, values: Tensor) -> Tensor:
     """Adds or removes the last dimension in the step, for ranks that are not known statically."""
-    own, difference = rank(weights), subtract(rank(weights), rank(values))
-    is_weights = subtract(1, cast(equal(own, 0), dtypes.int32))
+    weight_rank, difference = rank(weights), subtract(rank(weights), rank(values))
+    is_weights = subtract(1, cast(equal(weight_rank, 0), dtypes.int32))
     fewer = cast(equal(difference, 1), dtypes.int32)
     more = multiply(is_weights, cast(equal(difference, -1), dtypes.int32))
     if weights.dims is not None and weights.dims[-1] not in (None, 1):
         fewer = multiply(fewer, 0)
-    return reshape(weights, concat([_leading(weights, subtract(own, fewer)), fill([more], 1)], 0))
+    return reshape(weights, concat([_leading(weights, subtract(weight_rank, fewer)), fill([more], 1)], 0))
 
 
 def _leading(tensor: Tensor, count: Any) -> Tensor:

@@ -80,16 +80,16 @@ class Distribution:
 
     def _defined_by(
         self,
-        given: dict[str, Any],
+        arguments: dict[str, Any],
         tensors: Sequence[Tensor],
         reparameterization_type: ReparameterizationType,
         name: str,
         dtype: Any = None,
     ) -> None:
-        """Calls the constructor for a subclass with arguments `given`; the default dtype is that of the last tensor."""
-        checks = given["validate_args"], given["allow_nan_stats"]
+        """Calls the constructor for a subclass with its `arguments`; the default dtype is that of the last tensor."""
+        checks = arguments["validate_args"], arguments["allow_nan_stats"]
         element_type = tensors[-1].dtype if dtype is None else dtype
-        Distribution.__init__(self, element_type, reparameterization_type, *checks, given, tensors, name)
+        Distribution.__init__(self, element_type, reparameterization_type, *checks, arguments, tensors, name)
 
     # -- what is known without running anything ----------------------------------------------------------------------
 
@@ -138,10 +138,10 @@ class Distribution:
             sample_shape = sample_shape.as_list()
         result = {}
         for name, shape in cls.param_shapes(sample_shape).items():
-            known = constant_value(shape)
-            if known is None:
+            static_sizes = constant_value(shape)
+            if static_sizes is None:
                 raise ValueError(f"sample_shape: expected sizes known while building, received {sample_shape}")
-            result[name] = TensorShape(known.tolist())
+            result[name] = TensorShape(static_sizes.tolist())
         return result
 
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
@@ -187,13 +187,13 @@ class Distribution:
             if sizes.dims is not None and len(sizes.dims) > 1:
                 raise ValueError(f"sample_shape: expected a scalar or a vector, received shape {sizes.shape}")
             sizes = reshape(sizes, [-1])
-            known = constant_value(sizes)
-            count: Any = reduce_prod(sizes) if known is None else int(known.prod())
+            static_sizes = constant_value(sizes)
+            count: Any = reduce_prod(sizes) if static_sizes is None else int(static_sizes.prod())
             draws = self._sample_n(count, seed)
             result = reshape(draws, concat([sizes, reshape_ops.shape(draws)[1:]], 0))
             shape = concatenate(self.batch_shape._dims, self.event_shape._dims)
-            if known is not None:
-                result.set_shape(concatenate(tuple(known.tolist()), shape))
+            if static_sizes is not None:
+                result.set_shape(concatenate(tuple(static_sizes.tolist()), shape))
             return result
 
     def log_prob(self, value: TensorLike, name: str = "log_prob") -> Tensor:
@@ -343,8 +343,8 @@ class Distribution:
 
     def __str__(self) -> str:
         shapes = (("batch_shape", self.batch_shape), ("event_shape", self.event_shape))
-        known = "".join(f", {key}={shape}" for key, shape in shapes if shape.ndims is not None)
-        return f'tfp.distributions.{type(self).__name__}("{self.name}"{known}, dtype={self.dtype.name})'
+        static_shapes = "".join(f", {key}={shape}" for key, shape in shapes if shape.ndims is not None)
+        return f'tfp.distributions.{type(self).__name__}("{self.name}"{static_shapes}, dtype={self.dtype.name})'
 
     def __repr__(self) -> str:
         return (

@@ -19,10 +19,10 @@ from thalweg._src.graph.tensor import Tensor
 
 def floats(validate_args: bool, positive: tuple[str, ...] = (), **parameters: Any) -> list[Tensor]:
     """Returns parameters as tensors of one floating type; those in `positive` are checked if `validate_args`."""
-    given = {name: convert_to_tensor(value, name=name) for name, value in parameters.items()}
-    checks = [check.assert_positive(given[name]) for name in positive] if validate_args else []
+    tensors = {name: convert_to_tensor(value, name=name) for name, value in parameters.items()}
+    checks = [check.assert_positive(tensors[name]) for name in positive] if validate_args else []
     with control_dependencies(checks):
-        result = [identity(value, name=name) for name, value in given.items()]
+        result = [identity(value, name=name) for name, value in tensors.items()]
     check.assert_same_float_dtype(result)
     return result
 

@@ -34,11 +34,11 @@ class _LocationScale(ScalarDistribution):
     scale = ReadOnly[Tensor]("The scale.")
 
     def __init__(
-        self, loc: TensorLike, scale: TensorLike, validate_args: bool, allow_nan_stats: bool, name: str, given: Any
+        self, loc: TensorLike, scale: TensorLike, validate_args: bool, allow_nan_stats: bool, name: str, arguments: Any
     ) -> None:
         with name_scope(name, values=[loc, scale]) as scope:
             self._loc, self._scale = floats(validate_args, ("scale",), loc=loc, scale=scale)
-        self._defined_by(given, [self._loc, self._scale], FULLY_REPARAMETERIZED, scope)
+        self._defined_by(arguments, [self._loc, self._scale], FULLY_REPARAMETERIZED, scope)
 
     def _z(self, x: Tensor) -> Tensor:
         return (x - self.loc) / self.scale
@@ -158,10 +158,10 @@ class StudentT(ScalarDistribution):
         allow_nan_stats: bool = True,
         name: str = "StudentT",
     ) -> None:
-        given = dict(locals())
+        arguments = dict(locals())
         with name_scope(name, values=[df, loc, scale]) as scope:
             self._df, self._loc, self._scale = floats(validate_args, ("df",), df=df, loc=loc, scale=scale)
-        self._defined_by(given, [self._df, self._loc, self._scale], FULLY_REPARAMETERIZED, scope)
+        self._defined_by(arguments, [self._df, self._loc, self._scale], FULLY_REPARAMETERIZED, scope)
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         standard = random_normal(self._block(n), dtype=self.dtype, seed=seed)
@@ -223,12 +223,12 @@ class Uniform(ScalarDistribution):
         allow_nan_stats: bool = True,
         name: str = "Uniform",
     ) -> None:
-        given = dict(locals())
+        arguments = dict(locals())
         with name_scope(name, values=[low, high]) as scope:
             message = "Uniform: low must be below high"
             with control_dependencies([check.assert_less(low, high, message=message)] if validate_args else []):
                 self._low, self._high = floats(False, low=low, high=high)
-        self._defined_by(given, [self._low, self._high], FULLY_REPARAMETERIZED, scope)
+        self._defined_by(arguments, [self._low, self._high], FULLY_REPARAMETERIZED, scope)
 
     def range(self, name: str = "range") -> Tensor:
         """Returns high - low."""
@@ -246,8 +246,8 @@ class Uniform(ScalarDistribution):
 
     def _cdf(self, value: Tensor) -> Tensor:
         x = self._broadcast(value)
-        part = where_v2(x < self.low, zeros_like(x), (x - self.low) / self.range())
-        return where_v2(x >= self.high, ones_like(x), part)
+        below_high = where_v2(x < self.low, zeros_like(x), (x - self.low) / self.range())
+        return where_v2(x >= self.high, ones_like(x), below_high)
 
     def _entropy(self) -> Tensor:
         return math.log(self.range())

@@ -52,10 +52,10 @@ class Bernoulli(ScalarDistribution):
         allow_nan_stats: bool = True,
         name: str = "Bernoulli",
     ) -> None:
-        given = dict(locals())
+        arguments = dict(locals())
         with name_scope(name, values=[logits, probs]) as scope:
             self._logits, self._probs = logits_and_probs(logits, probs, validate_args)
-        self._defined_by(given, [self._logits, self._probs], NOT_REPARAMETERIZED, scope, dtype=dtype)
+        self._defined_by(arguments, [self._logits, self._probs], NOT_REPARAMETERIZED, scope, dtype=dtype)
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         u = random_uniform(self._block(n), dtype=self.probs.dtype, seed=seed)
@@ -106,16 +106,16 @@ class Categorical(Distribution):
         allow_nan_stats: bool = True,
         name: str = "Categorical",
     ) -> None:
-        given = dict(locals())
+        arguments = dict(locals())
         with name_scope(name, values=[logits, probs]) as scope:
             self._logits, self._probs = logits_and_probs(logits, probs, validate_args, of_classes=True)
             shape = self._logits.dims
             if shape is not None and not shape:
                 raise ValueError("logits or probs: expected a dimension of classes, received a scalar")
-            known = None if shape is None else shape[-1]
-            size = reshape_ops.shape(self._logits)[-1] if known is None else known
+            static_size = None if shape is None else shape[-1]
+            size = reshape_ops.shape(self._logits)[-1] if static_size is None else static_size
             self._event_size = convert_to_tensor(size, dtypes.int32, name="event_size")
-        self._defined_by(given, [self._logits, self._probs], NOT_REPARAMETERIZED, scope, dtype=dtype)
+        self._defined_by(arguments, [self._logits, self._probs], NOT_REPARAMETERIZED, scope, dtype=dtype)
 
     def _batch_shape(self) -> Any:
         return None if self.logits.dims is None else self.logits.dims[:-1]
@@ -133,7 +133,7 @@ class Categorical(Distribution):
         block = reshape(transpose(draws), concat([[n], self.batch_shape_tensor()], 0))
         return cast_ops.cast(block, self.dtype)  # type: ignore[no-any-return]
 
-    def _for_each(self, value: Tensor, parameter: Tensor) -> tuple[Tensor, Tensor]:
+    def _classes_and(self, value: Tensor, parameter: Tensor) -> tuple[Tensor, Tensor]:
         """Returns classes and a parameter, broadcast to a common batch shape."""
         if value.dtype.is_floating:
             value = cast_ops.cast(value, dtypes.int32)
@@ -150,11 +150,11 @@ class Categorical(Distribution):
         return value, parameter
 
     def _log_prob(self, value: Tensor) -> Tensor:
-        classes, logits = self._for_each(value, self.logits)
+        classes, logits = self._classes_and(value, self.logits)
         return -sparse_softmax_cross_entropy_with_logits(labels=classes, logits=logits)
 
     def _cdf(self, value: Tensor) -> Tensor:
-        classes, probs = self._for_each(value, self.probs)
+        classes, probs = self._classes_and(value, self.probs)
         below = sequence_mask(classes, self.event_size)
         return reduce_sum(where(below, probs, zeros_like(probs)), -1)
 
@@ -195,13 +195,13 @@ class Multinomial(Distribution):
         allow_nan_stats: bool = True,
         name: str = "Multinomial",
     ) -> None:
-        given = dict(locals())
+        arguments = dict(locals())
         with name_scope(name, values=[total_count, logits, probs]) as scope:
             total = convert_to_tensor(total_count, name="total_count")
             self._total_count = require_counts(total) if validate_args else total
             self._logits, self._probs = logits_and_probs(logits, probs, validate_args, of_classes=True)
             self._means = expand_dims(self._total_count, -1) * self._probs
-        self._defined_by(given, [self._total_count, self._logits, self._probs], NOT_REPARAMETERIZED, scope)
+        self._defined_by(arguments, [self._total_count, self._logits, self._probs], NOT_REPARAMETERIZED, scope)
 
     def _batch_shape(self) -> Any:
         return None if self._means.dims is None else self._means.dims[:-1]

@@ -40,8 +40,8 @@ class RegisterKL:
 def _registered(a: type, b: type) -> Divergence | None:
     """Returns the function of the nearest base classes: those with the fewest steps up both inheritance orders."""
     pairs = [(i + j, x, y) for i, x in enumerate(a.__mro__) for j, y in enumerate(b.__mro__)]
-    found = [(steps, _divergences[x, y]) for steps, x, y in pairs if (x, y) in _divergences]
-    return min(found, key=lambda entry: entry[0])[1] if found else None
+    candidates = [(steps, _divergences[x, y]) for steps, x, y in pairs if (x, y) in _divergences]
+    return min(candidates, key=lambda entry: entry[0])[1] if candidates else None
 
 
 @export("distributions.kl_divergence", "contrib.distributions.kl_divergence")

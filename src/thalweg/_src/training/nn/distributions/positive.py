@@ -39,11 +39,11 @@ class Gamma(ScalarDistribution):
         allow_nan_stats: bool = True,
         name: str = "Gamma",
     ) -> None:
-        given = dict(locals())
+        arguments = dict(locals())
         names = ("concentration", "rate")
         with name_scope(name, values=[concentration, rate]) as scope:
             self._concentration, self._rate = floats(validate_args, names, concentration=concentration, rate=rate)
-        self._defined_by(given, [self._concentration, self._rate], FULLY_REPARAMETERIZED, scope)
+        self._defined_by(arguments, [self._concentration, self._rate], FULLY_REPARAMETERIZED, scope)
 
     def _shaping(self) -> list[Tensor]:
         return [self.concentration, self.rate]
@@ -108,11 +108,11 @@ class Exponential(Gamma):
     def __init__(
         self, rate: TensorLike, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Exponential"
     ) -> None:
-        given = dict(locals())
+        arguments = dict(locals())
         with name_scope(name, values=[rate]) as scope:
             rate = convert_to_tensor(rate, name="rate")
         super().__init__(ones([], rate.dtype), rate, validate_args, allow_nan_stats, scope)
-        self._parameters = given
+        self._parameters = arguments
 
     def _log_survival_function(self, value: Tensor) -> Tensor:
         return self._log_prob(value) - math.log(self.rate)

@@ -53,14 +53,17 @@ class Beta(ScalarDistribution):
         allow_nan_stats: bool = True,
         name: str = "Beta",
     ) -> None:
-        given = dict(locals())
+        arguments = dict(locals())
         with name_scope(name, values=[concentration1, concentration0]) as scope:
             self._concentration1, self._concentration0 = floats(
                 validate_args, self._parameter_names, concentration1=concentration1, concentration0=concentration0
             )
             self._total_concentration = self._concentration1 + self._concentration0
         self._defined_by(
-            given, [self._concentration1, self._concentration0, self._total_concentration], FULLY_REPARAMETERIZED, scope
+            arguments,
+            [self._concentration1, self._concentration0, self._total_concentration],
+            FULLY_REPARAMETERIZED,
+            scope,
         )
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
@@ -138,13 +141,13 @@ class _DirichletBase(Distribution):
         self,
         concentration: Tensor,
         kind: ReparameterizationType,
-        given: dict[str, Any],
+        arguments: dict[str, Any],
         parents: list[Tensor],
         name: str,
     ) -> None:
         self._concentration = concentration
         self._total_concentration = reduce_sum(concentration, -1)
-        self._defined_by(given, [concentration, *parents], kind, name, dtype=concentration.dtype)
+        self._defined_by(arguments, [concentration, *parents], kind, name, dtype=concentration.dtype)
 
     def _batch_shape(self) -> Any:
         return self.total_concentration.dims
@@ -190,14 +193,14 @@ class Dirichlet(_DirichletBase):
         allow_nan_stats: bool = True,
         name: str = "Dirichlet",
     ) -> None:
-        given = dict(locals())
+        arguments = dict(locals())
         with name_scope(name, values=[concentration]) as scope:
             tensor = _concentrations(concentration, validate_args)
-            super().__init__(tensor, FULLY_REPARAMETERIZED, given, [], scope)
+            super().__init__(tensor, FULLY_REPARAMETERIZED, arguments, [], scope)
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
-        parts = random_gamma([n], self.concentration, dtype=self.dtype, seed=seed)
-        return parts / reduce_sum(parts, -1, keepdims=True)
+        gammas = random_gamma([n], self.concentration, dtype=self.dtype, seed=seed)
+        return gammas / reduce_sum(gammas, -1, keepdims=True)
 
     def _checked(self, value: Tensor) -> Tensor:
         if not self.validate_args:
@@ -218,8 +221,8 @@ class Dirichlet(_DirichletBase):
 
     def _entropy(self) -> Tensor:
         total = self.total_concentration
-        own = reduce_sum((self.concentration - 1.0) * digamma(self.concentration), -1)
-        return lbeta(self.concentration) + (total - self._classes()) * digamma(total) - own
+        class_terms = reduce_sum((self.concentration - 1.0) * digamma(self.concentration), -1)
+        return lbeta(self.concentration) + (total - self._classes()) * digamma(total) - class_terms
 
     def _mean(self) -> Tensor:
         return self.concentration / self._total()
@@ -264,19 +267,19 @@ class DirichletMultinomial(_DirichletBase):
         allow_nan_stats: bool = True,
         name: str = "DirichletMultinomial",
     ) -> None:
-        given = dict(locals())
+        arguments = dict(locals())
         with name_scope(name, values=[total_count, concentration]) as scope:
             total = convert_to_tensor(total_count, name="total_count")
             self._total_count = require_counts(total) if validate_args else total
             tensor = _concentrations(concentration, validate_args)
             parents = [self._total_count]
-            super().__init__(tensor, NOT_REPARAMETERIZED, given, parents, scope)
+            super().__init__(tensor, NOT_REPARAMETERIZED, arguments, parents, scope)
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         classes = self.event_shape_tensor()[0]
-        parts = random_gamma([n], self.concentration, dtype=self.dtype, seed=seed)
+        gammas = random_gamma([n], self.concentration, dtype=self.dtype, seed=seed)
         draws = multinomial(
-            reshape(math.log(parts), stack([-1, classes])),
+            reshape(math.log(gammas), stack([-1, classes])),
             cast_ops.cast(self.total_count, dtypes.int32),
             derived_seed(seed, "dirichlet_multinomial"),
         )

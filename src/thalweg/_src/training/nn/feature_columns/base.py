@@ -28,19 +28,19 @@ class Features:
     """The features of one call, and the cache of transformed columns."""
 
     def __init__(self, features: Mapping[Any, Any]) -> None:
-        self._given = dict(features)
-        self._made: dict[Any, Any] = {}
+        self._raw = dict(features)
+        self._transformed: dict[Any, Any] = {}
 
     def get(self, key: Any) -> Any:
         """Returns a raw feature by name, or the transformed feature of a column."""
-        if key not in self._made:
-            if key in self._given:
-                self._made[key] = _at_least_matrix(key, self._given[key])
+        if key not in self._transformed:
+            if key in self._raw:
+                self._transformed[key] = _at_least_matrix(key, self._raw[key])
             elif isinstance(key, str):
                 raise ValueError(f"Feature {key} is not in features dictionary.")
             else:
-                self._made[key] = key.transform(self)
-        return self._made[key]
+                self._transformed[key] = key.transform(self)
+        return self._transformed[key]
 
 
 def _at_least_matrix(key: Any, value: Any) -> Any:

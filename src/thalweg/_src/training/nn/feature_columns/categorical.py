@@ -106,10 +106,12 @@ class VocabularyListCategoricalColumn(_KeyedColumn):
         if len(set(vocabulary_list)) != len(vocabulary_list):
             raise ValueError(f"Duplicate keys in vocabulary_list {vocabulary_list}, column_name: {key}")
         _require_one_default(key, num_oov_buckets, default_value != -1)
-        found = dtypes.as_dtype(np.array(vocabulary_list).dtype)
-        self.dtype = _key_type(key, found if dtype is None else dtype)
-        if (self.dtype is dtypes.string) != (found is dtypes.string):
-            raise ValueError(f"dtype {self.dtype.name} does not fit the vocabulary's, {found.name}, column_name: {key}")
+        vocabulary_dtype = dtypes.as_dtype(np.array(vocabulary_list).dtype)
+        self.dtype = _key_type(key, vocabulary_dtype if dtype is None else dtype)
+        if (self.dtype is dtypes.string) != (vocabulary_dtype is dtypes.string):
+            raise ValueError(
+                f"dtype {self.dtype.name} does not fit the vocabulary's, {vocabulary_dtype.name}, column_name: {key}"
+            )
         self.key = key
         self.vocabulary_list: Any = tuple(vocabulary_list)
         self.default_value = default_value
@@ -306,15 +308,15 @@ class CrossedColumn(CategoricalColumn):
         return spec
 
     def transform(self, features: Features) -> Any:
-        parts = []
+        inputs = []
         for leaf in self._leaves():
             if isinstance(leaf, str):
-                parts.append(features.get(leaf))
+                inputs.append(features.get(leaf))
                 continue
             ids, weights = leaf.sparse(features)
             if weights is not None:
                 raise ValueError(
                     f"crossed_column does not support weight_tensor, but the given column populates it: {leaf.name}"
                 )
-            parts.append(ids)
-        return sparse_cross_hashed(parts, num_buckets=self.hash_bucket_size, hash_key=self.hash_key)
+            inputs.append(ids)
+        return sparse_cross_hashed(inputs, num_buckets=self.hash_bucket_size, hash_key=self.hash_key)

@@ -202,14 +202,14 @@ class EmbeddingColumn(DenseColumn):
         shape = [self.categorical_column.num_buckets, self.dimension]
         shared = get_default_graph().kept("shared_embeddings", dict) if self.shared_name else {}
         if self.shared_name in shared:
-            found = shared[self.shared_name]
-            if found.get_shape().as_list() != shape:
+            shared_table = shared[self.shared_name]
+            if shared_table.get_shape().as_list() != shape:
                 raise ValueError(
-                    f"Shared embedding collection {self.shared_name!r} holds a table of shape {found.get_shape()}, "
-                    f"the column needs {shape}"
+                    f"Shared embedding collection {self.shared_name!r} holds a table of shape "
+                    f"{shared_table.get_shape()}, the column needs {shape}"
                 )
-            return found
-        made = get_variable(
+            return shared_table
+        table = get_variable(
             "embedding_weights",
             shape,
             dtypes.float32,
@@ -218,10 +218,10 @@ class EmbeddingColumn(DenseColumn):
             collections=collections,
         )
         if self.ckpt_to_load_from is not None:
-            init_from_checkpoint(self.ckpt_to_load_from, {self.tensor_name_in_ckpt: made})
+            init_from_checkpoint(self.ckpt_to_load_from, {self.tensor_name_in_ckpt: table})
         if self.shared_name:
-            shared[self.shared_name] = made
-        return made
+            shared[self.shared_name] = table
+        return table
 
     def dense(self, features: Features, collections: Any = None, trainable: bool = True) -> Tensor:
         table = self.table(collections, trainable)
@@ -273,5 +273,5 @@ class IndicatorColumn(DenseColumn):
 
 def variable_collections(collections: Any) -> list[Any]:
     """Returns the collections of a column's variables: the given ones, global variables and model variables."""
-    given = [] if collections is None else list(collections)
-    return list(dict.fromkeys([*given, GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES]))
+    requested = [] if collections is None else list(collections)
+    return list(dict.fromkeys([*requested, GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES]))

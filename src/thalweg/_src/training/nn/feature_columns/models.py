@@ -21,7 +21,7 @@ from thalweg._src.training.variables.initializers import Zeros
 from thalweg._src.training.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 
 
-def _sorted(feature_columns: Any, kinds: Any, wanted: str) -> list[Any]:
+def _sorted(feature_columns: Any, kinds: Any, expectation: str) -> list[Any]:
     """Returns columns sorted by name, after checks of their classes and unique names."""
     if isinstance(feature_columns, FeatureColumn):
         feature_columns = [feature_columns]
@@ -34,7 +34,7 @@ def _sorted(feature_columns: Any, kinds: Any, wanted: str) -> list[Any]:
     for column in columns:
         if not isinstance(column, kinds):
             raise ValueError(
-                f"Items of feature_columns must be a {wanted}. You can wrap a categorical column with an "
+                f"Items of feature_columns must be a {expectation}. You can wrap a categorical column with an "
                 f"embedding_column or indicator_column. Given: {column}"
             )
         if column.name in names:
@@ -62,11 +62,11 @@ def input_layer(
     _require_features(features)
     collections = variable_collections(weight_collections)
     with variable_scope(None, "input_layer", list(features.values())):
-        known = Features(features)
+        column_inputs = Features(features)
         outputs = []
         for column in columns:
             with variable_scope(None, column.scope):
-                numbers = column.dense(known, collections, trainable)
+                numbers = column.dense(column_inputs, collections, trainable)
                 output = reshape(numbers, [shape_of(numbers)[0], column.size])
                 outputs.append(output)
                 if cols_to_vars is not None:
@@ -100,17 +100,17 @@ def linear_model(
         return get_variable(name, shape, dtypes.float32, Zeros(), trainable=trainable, collections=collections)
 
     with variable_scope(None, "linear_model", list(features.values())):
-        known = Features(features)
+        column_inputs = Features(features)
         sums = []
         for column in columns:
             with variable_scope(None, column.scope):
                 if isinstance(column, CategoricalColumn):
                     table = weights("weights", [column.num_buckets, units])
-                    ids, factors = column.sparse(known)
+                    ids, factors = column.sparse(column_inputs)
                     sums.append(safe_embedding_lookup_sparse(table, ids, factors, combiner=sparse_combiner))
                 else:
                     table = weights("weights", [column.size, units])
-                    numbers = column.dense(known, collections, trainable)
+                    numbers = column.dense(column_inputs, collections, trainable)
                     sums.append(matmul(reshape(numbers, [shape_of(numbers)[0], column.size]), table))
                 if cols_to_vars is not None:
                     cols_to_vars[column] = _scope_variables()

@@ -174,17 +174,17 @@ def sequence_input_layer(
         require_members("feature_columns", column, "feature columns", "name")
     columns = sorted(feature_columns, key=lambda column: str(column.name))
     with variable_scope(None, "sequence_input_layer", list(features.values())):
-        known = Features(features)
+        column_inputs = Features(features)
         outputs, lengths = [], []
         for column in columns:
             with variable_scope(None, column.scope):
                 if isinstance(column, SequenceNumericColumn):
-                    numbers, length = column.steps(known)
+                    numbers, length = column.steps(column_inputs)
                 elif isinstance(column, EmbeddingColumn | IndicatorColumn) and isinstance(
                     column.categorical_column, SequenceCategoricalColumn
                 ):
-                    numbers = column.dense(known, collections, trainable)
-                    length = sequence_length_of(column.categorical_column.sparse(known).id_tensor)
+                    numbers = column.dense(column_inputs, collections, trainable)
+                    length = sequence_length_of(column.categorical_column.sparse(column_inputs).id_tensor)
                 else:
                     raise ValueError(f"All feature_columns must be of sequences. Given: {column}")
                 sizes = shape_of(numbers)

@@ -15,9 +15,9 @@ from thalweg._src.training.nn.feature_columns.dense import EmbeddingColumn
 
 @export("feature_column.embedding_column")
 @parameters_of(EmbeddingColumn, without=["shared_name"])
-def embedding_column(**given: Any) -> EmbeddingColumn:
+def embedding_column(**arguments: Any) -> EmbeddingColumn:
     """Returns a column of combined embeddings of an example's categories."""
-    return EmbeddingColumn(**given)
+    return EmbeddingColumn(**arguments)
 
 
 @export("feature_column.shared_embedding_columns")

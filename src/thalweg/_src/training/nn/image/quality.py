@@ -183,8 +183,8 @@ def ssim(
     """Returns the structural similarity of images, at most 1: the mean, or that of each window."""
     with name_scope(None, "SSIM", [img1, img2]):
         first, second, limit, _ = _prepared(img1, img2, max_val)
-        found, _ = _ssim_per_channel(first, second, limit, filter_size, filter_sigma, k1, k2, return_index_map)
-        return reduce_mean(found, [-1])
+        similarity, _ = _ssim_per_channel(first, second, limit, filter_size, filter_sigma, k1, k2, return_index_map)
+        return reduce_mean(similarity, [-1])
 
 
 @export("image.ssim_multiscale")
@@ -202,7 +202,7 @@ def ssim_multiscale(
     with name_scope(None, "MS-SSIM", [img1, img2]):
         first, second, limit, sizes = _prepared(img1, img2, max_val)
         images, heads = [first, second], [s[:-3] for s in sizes]
-        parts: list[Tensor] = []
+        structures: list[Tensor] = []
         likeness = first
         for scale in range(len(power_factors)):
             with name_scope(None, f"Scale{scale}", images):
@@ -210,8 +210,8 @@ def ssim_multiscale(
                     images = [_downsampled(image, head) for image, head in zip(images, heads)]
                 x, y = images
                 likeness, structure = _ssim_per_channel(x, y, limit, filter_size, filter_sigma, k1, k2)
-                parts.append(relu(structure))
-        values = stack([*parts[:-1], relu(likeness)], axis=-1)
+                structures.append(relu(structure))
+        values = stack([*structures[:-1], relu(likeness)], axis=-1)
         return reduce_mean(reduce_prod(pow(values, np.array(power_factors, np.float32)), [-1]), [-1])
 
 

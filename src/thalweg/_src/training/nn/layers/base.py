@@ -171,16 +171,16 @@ class Layer(RestoresParts):
                 synchronization=synchronization,
                 aggregation=aggregation,
             )
-            parts = list(variable) if isinstance(variable, PartitionedVariable) else [variable]
+            weights = list(variable) if isinstance(variable, PartitionedVariable) else [variable]
             if regularizer is not None and executing_eagerly_outside_functions():
-                self.add_loss([functools.partial(regularizer, part) for part in parts])
+                self.add_loss([functools.partial(regularizer, weight) for weight in weights])
             elif regularizer is not None and len(store.variables) > before:
-                for part in parts:
+                for weight in weights:
                     with name_scope(f"{name}/Regularizer"), init_scope():
-                        self.add_loss(regularizer(part))
-        for part in parts:
-            trained = trainable and getattr(part, "trainable", True)  # a custom getter may have changed it
-            (self._trainable_weights if trained else self._non_trainable_weights).append(part)
+                        self.add_loss(regularizer(weight))
+        for weight in weights:
+            trained = trainable and getattr(weight, "trainable", True)  # a custom getter may have changed it
+            (self._trainable_weights if trained else self._non_trainable_weights).append(weight)
         self._named_weights.setdefault(name, variable)
         part_added()
         return variable
@@ -257,8 +257,8 @@ class Layer(RestoresParts):
     @property
     def losses(self) -> list[Tensor]:
         """The losses of the layer."""
-        found = [loss() if callable(loss) else loss for loss in self._losses]
-        return [loss for loss in found if loss is not None]
+        losses = [loss() if callable(loss) else loss for loss in self._losses]
+        return [loss for loss in losses if loss is not None]
 
     @property
     def updates(self) -> list[Operation]:
@@ -278,7 +278,7 @@ class Layer(RestoresParts):
 
     def _belongs(self, operation: Operation, inputs: Any) -> bool:
         if inputs is None:
-            return not _depends(operation, {x for given, _ in self._calls for x in flat(given)})
+            return not _depends(operation, {x for call_inputs, _ in self._calls for x in flat(call_inputs)})
         return _depends(operation, set(flat(inputs)))
 
     # -- calls --------------------------------------------------------------------------------------------------------
@@ -364,10 +364,10 @@ class Layer(RestoresParts):
     def _only(self, which: int, what: str) -> Any:
         if not self._calls:
             raise AttributeError(f"Layer {self.name} has not been called, it has no {what}.")
-        found = [call[which] for call in self._calls]
-        if any(other is not found[0] for other in found):
+        values = [call[which] for call in self._calls]
+        if any(other is not values[0] for other in values):
             raise AttributeError(f"Layer {self.name} was called more than once; use `get_{what}_at` instead.")
-        return found[0]
+        return values[0]
 
     def get_input_at(self, node_index: int) -> Any:
         """Returns the inputs of one call, by index."""
@@ -422,11 +422,11 @@ Layer.__new__.__signature__ = inspect.signature(Layer.__init__)  # type: ignore[
 
 
 @parts_of.register(Layer)
-def _parts(layer: Layer) -> Iterator[Part]:
+def _children(layer: Layer) -> Iterator[Part]:
     """Yields the variables of the layer by name, then its attributes."""
     yield from ((name, weight) for name, weight in layer._named_weights.items() if is_trackable(weight))
     yield from (
-        (name, part) for name, part in attributes_of(layer, without=_LISTED) if name not in layer._named_weights
+        (name, child) for name, child in attributes_of(layer, without=_LISTED) if name not in layer._named_weights
     )
 
 

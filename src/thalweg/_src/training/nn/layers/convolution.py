@@ -93,8 +93,8 @@ class _Conv(Layer):
         assert sizes is not None
         channels = split_sizes(sizes, self.data_format)[1]
         if channels is None:
-            known = "The channel dimension of the inputs should be defined. Found `None`"
-            raise ValueError(f"{known} in shape {input_shape}.")
+            problem = "The channel dimension of the inputs should be defined. Found `None`"
+            raise ValueError(f"{problem} in shape {input_shape}.")
         axis = 1 if self.data_format == "channels_first" else -1
         self.input_spec = InputSpec(ndim=self.rank + 2, axes={axis: channels})
         return int(channels)

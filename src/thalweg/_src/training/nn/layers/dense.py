@@ -63,8 +63,8 @@ class Dense(Layer):
         sizes = as_shape(input_shape)
         size = sizes[-1] if sizes else None
         if size is None:
-            known = "The last dimension of the inputs to `Dense` should be defined. Found `None`"
-            raise ValueError(f"{known} in shape {input_shape}.")
+            problem = "The last dimension of the inputs to `Dense` should be defined. Found `None`"
+            raise ValueError(f"{problem} in shape {input_shape}.")
         self.input_spec = InputSpec(min_ndim=2, axes={-1: size})
         self.kernel = self.add_weight(
             "kernel",

@@ -18,16 +18,16 @@ def function_of(layer_class: type[Layer], has_reuse: bool = True) -> Callable[..
         layer_class: the class of the layer.
         has_reuse: whether the function has a last argument, `reuse`, to share variables of the same name.
     """
-    own = [p for p in inspect.signature(layer_class).parameters.values() if p.kind is _PLAIN]
+    layer_parameters = [p for p in inspect.signature(layer_class).parameters.values() if p.kind is _PLAIN]
     last = [inspect.Parameter("reuse", _PLAIN, default=None)] if has_reuse else []
-    signature = inspect.Signature([inspect.Parameter("inputs", _PLAIN), *own, *last])
+    signature = inspect.Signature([inspect.Parameter("inputs", _PLAIN), *layer_parameters, *last])
 
     def function(*args: Any, **kwargs: Any) -> Any:
-        given = signature.bind(*args, **kwargs).arguments
-        inputs, reuse = given.pop("inputs"), given.pop("reuse", None)
+        arguments = signature.bind(*args, **kwargs).arguments
+        inputs, reuse = arguments.pop("inputs"), arguments.pop("reuse", None)
         if has_reuse:
-            given.update(_reuse=reuse, _scope=given.get("name"))
-        return layer_class(**given)(inputs)
+            arguments.update(_reuse=reuse, _scope=arguments.get("name"))
+        return layer_class(**arguments)(inputs)
 
     function.__name__ = function.__qualname__ = snake_case(layer_class.__name__)
     summary = (layer_class.__doc__ or "").partition("\n")[0]

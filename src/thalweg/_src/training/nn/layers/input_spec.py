@@ -40,19 +40,21 @@ class InputSpec:
             ("max_ndim", self.max_ndim, rank is not None and rank > (self.max_ndim or 0)),
             ("min_ndim", self.min_ndim, rank is not None and rank < (self.min_ndim or 0)),
         )
-        for what, wanted, wrong in checks:
-            if wanted is None:
+        for what, limit, wrong in checks:
+            if limit is None:
                 continue
             if shape is None:
-                return f"its rank is undefined, but the layer requires a defined rank: {what}={wanted}"
+                return f"its rank is undefined, but the layer requires a defined rank: {what}={limit}"
             if wrong:
-                return f"expected {what}={wanted}, found ndim={rank}. Full shape received: {shapes.show(shape)}"
+                return f"expected {what}={limit}, found ndim={rank}. Full shape received: {shapes.show(shape)}"
         if shape is None:
             return None
         for axis, size in self.axes.items():
             if size is not None and -len(shape) <= axis < len(shape) and shape[axis] not in (size, None):
-                found = shapes.show(shape)
-                return f"expected axis {axis} of input shape to have value {size} but received input with shape {found}"
+                received = shapes.show(shape)
+                return (
+                    f"expected axis {axis} of input shape to have value {size} but received input with shape {received}"
+                )
         if self.shape is not None and not shapes.compatible(shapes.as_shape(self.shape), shape):
             return f"expected shape={shapes.show(shapes.as_shape(self.shape))}, found shape={shapes.show(shape)}"
         return None

@@ -97,17 +97,17 @@ class BatchNormalization(Layer):
         if not sizes:
             raise ValueError(f"Input has undefined rank: {input_shape}")
         axes = self._require_axes(len(sizes))
-        known = {axis: sizes[axis] for axis in axes}
-        if None in known.values():
+        axis_sizes = {axis: sizes[axis] for axis in axes}
+        if None in axis_sizes.values():
             raise ValueError(f"Input has undefined `axis` dimension. Input shape: {input_shape}")
-        self.input_spec = InputSpec(ndim=len(sizes), axes=known)
+        self.input_spec = InputSpec(ndim=len(sizes), axes=axis_sizes)
         kind = dtypes.as_dtype(self.dtype or dtypes.float32)
         self.fused = self.fused and kind is not dtypes.float64 and self._can_be_fused(len(sizes), axes)
         self._param_dtype = dtypes.float32 if kind in _SMALL else kind
         if len(axes) == 1 and self.virtual_batch_size is None:
-            self._param_shape = [known[axes[0]]]
+            self._param_shape = [axis_sizes[axes[0]]]
         else:
-            self._param_shape = [known.get(axis, 1) for axis in range(len(sizes))]
+            self._param_shape = [axis_sizes.get(axis, 1) for axis in range(len(sizes))]
         if self.virtual_batch_size is not None:  # the batch is split into two axes
             self._param_shape.insert(1, 1)
             axes = [axis + 1 for axis in axes]
@@ -125,8 +125,8 @@ class BatchNormalization(Layer):
 
     def _require_axes(self, rank: int) -> list[int]:
         """Returns the nonnegative axes, after checks of them and of the options that depend on them."""
-        given = [self.axis] if isinstance(self.axis, int) else self.axis
-        axes = [axis + rank if axis < 0 else axis for axis in given]
+        requested_axes = [self.axis] if isinstance(self.axis, int) else self.axis
+        axes = [axis + rank if axis < 0 else axis for axis in requested_axes]
         for axis in axes:
             if not 0 <= axis < rank:
                 raise ValueError(f"Invalid axis: {axis}")
@@ -186,14 +186,14 @@ class BatchNormalization(Layer):
         """Normalizes by the statistics of the batch if `training`, which may be a tensor, and adds the updates."""
         inputs = convert_to_tensor(inputs)
         training = False if training is None else training
-        known = smart_constant_value(training)
+        static_training = smart_constant_value(training)
         if self.fused:
             return self._call_fused(inputs, training)
         if self.virtual_batch_size is None:
-            return self._call_plain(inputs, training, known)
+            return self._call_plain(inputs, training, static_training)
         rest = [shape(inputs)[i] if n is None else n for i, n in enumerate(inputs.dims or ()) if i > 0]
         groups = reshape(inputs, [self.virtual_batch_size, -1, *rest])
-        outputs = reshape(self._call_plain(groups, training, known), [-1, *rest])
+        outputs = reshape(self._call_plain(groups, training, static_training), [-1, *rest])
         outputs.set_shape(inputs.dims)
         return outputs
 
@@ -221,7 +221,7 @@ class BatchNormalization(Layer):
             self._move(mean, variance, momentum)
         return outputs  # type: ignore[no-any-return]
 
-    def _call_plain(self, inputs: Tensor, training: Any, known: bool | None) -> Tensor:
+    def _call_plain(self, inputs: Tensor, training: Any, static_training: bool | None) -> Tensor:
         """Normalizes with elementary operations; the statistics are selected first, so that this happens once."""
         kind: DType = inputs.dtype
         if kind in _SMALL:
@@ -242,7 +242,7 @@ class BatchNormalization(Layer):
 
         scale, offset = spread(self.gamma), spread(self.beta)
         mean, variance = self.moving_mean, self.moving_variance
-        if known is not False:
+        if static_training is not False:
             if self.adjustment is not None:
                 scale, offset = _composed(*self._adjusted(inputs, training), scale, offset)
             batch_mean, batch_variance = moments(inputs, others, keepdims=len(self._param_shape) > 1)

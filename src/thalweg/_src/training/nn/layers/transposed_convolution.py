@@ -22,8 +22,8 @@ class _Transposed:
     _function: ClassVar[Any]
 
     @parameters_of(Conv2D.__init__, without=["dilation_rate"])
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**{**given, "padding": padding_of(given["padding"])})
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**{**arguments, "padding": padding_of(arguments["padding"])})
 
     def build(self: Any, input_shape: ShapeLike) -> None:
         """Creates the kernel, whose last axis is the input channels, and the bias."""
@@ -40,9 +40,9 @@ class _Transposed:
     def call(self: Any, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
         """Applies the transposed convolution, the bias and the activation."""
         inputs, form = convert_to_tensor(inputs), self.data_format
-        known = inputs.dims
+        static_sizes = inputs.dims
         dynamic = shape_of(inputs)
-        sizes = [dynamic[i] if size is None else size for i, size in enumerate(known)]
+        sizes = [dynamic[i] if size is None else size for i, size in enumerate(static_sizes)]
         outputs = self._function(
             inputs,
             self.kernel,
@@ -51,7 +51,7 @@ class _Transposed:
             self.padding.upper(),
             data_format=layout(form, self.rank),
         )
-        outputs.set_shape(self.compute_output_shape(known))
+        outputs.set_shape(self.compute_output_shape(static_sizes))
         return self._finished(self._biased(outputs))  # type: ignore[no-any-return]
 
     def _output_sizes(self: Any, sizes: Any) -> list[Any]:

@@ -368,14 +368,14 @@ class LinearOperator:
     def _scope(self, name: str, *values: Any) -> name_scope:
         return name_scope(f"{self.name}/{name}", None, values)
 
-    def _operand(self, x: Any, name: str, wanted: Dimension, adjoint_arg: bool) -> Tensor:
+    def _operand(self, x: Any, name: str, expected_rows: Dimension, adjoint_arg: bool) -> Tensor:
         tensor = convert_to_tensor(x, dtype=self.dtype, name=name)
         if tensor.dims is not None:
             if len(tensor.dims) < 2:
                 raise ValueError(f"{self.name}: {name} must be a matrix, got rank {len(tensor.dims)}.")
             rows = tensor.dims[-1 if adjoint_arg else -2]
-            if not wanted.is_compatible_with(rows):
-                raise ValueError(f"{self.name}: {name} has {rows} rows, expected {wanted}.")
+            if not expected_rows.is_compatible_with(rows):
+                raise ValueError(f"{self.name}: {name} has {rows} rows, expected {expected_rows}.")
         return tensor
 
     def _require_square(self, what: str) -> None:
@@ -405,8 +405,8 @@ def common_batch(*tensors: Tensor) -> Tensor:
 
 def hinted(**defaults: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator of a constructor: the hints and the name of LinearOperator follow its own parameters."""
-    own = ["dtype", "graph_parents", "parameters"]
-    return parameters_of(LinearOperator.__init__, without=own, before="is_non_singular", **defaults)
+    constructor_only = ["dtype", "graph_parents", "parameters"]
+    return parameters_of(LinearOperator.__init__, without=constructor_only, before="is_non_singular", **defaults)
 
 
 def assert_nonzero(values: Tensor) -> Any:
@@ -432,5 +432,5 @@ class DiagonalizedOperator(LinearOperator):
         values = self._diagonalized()
         if not values.dtype.is_complex:
             return no_op()
-        parts = imag(values)
-        return check.assert_equal(parts, zeros_like(parts), message="The operator differs from its adjoint.")
+        imaginary = imag(values)
+        return check.assert_equal(imaginary, zeros_like(imaginary), message="The operator differs from its adjoint.")

@@ -64,8 +64,8 @@ class BaseLinearOperatorCirculant(DiagonalizedOperator):
         kind = dtypes.complex128 if wide else dtypes.complex64
         if x.dtype.is_complex:
             return cast(x, kind)  # type: ignore[no-any-return]
-        part = cast(x, kind.real_dtype)
-        return complex(part, part * 0)
+        real_part = cast(x, kind.real_dtype)
+        return complex(real_part, real_part * 0)
 
     def _result(self, x: Tensor) -> Tensor:
         return cast(x if self.dtype.is_complex or not x.dtype.is_complex else real(x), self.dtype)  # type: ignore[no-any-return]

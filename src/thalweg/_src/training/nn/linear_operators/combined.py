@@ -34,12 +34,12 @@ def _operators(operators: Any) -> list[LinearOperator]:
 _HINTS = ("is_non_singular", "is_self_adjoint", "is_positive_definite")
 
 
-def _inherited(operators: Sequence[LinearOperator], key: str, given: bool | None) -> bool | None:
-    """Returns a hint for the whole: the given one, or True if it is True for all parts."""
+def _inherited(operators: Sequence[LinearOperator], key: str, hint: bool | None) -> bool | None:
+    """Returns a hint for the whole: the requested one, or True if it is True for all operators."""
     for operator in operators:
         require_kind("operators", operator, LinearOperator, "linear operators")
-    if given is not None:
-        return given
+    if hint is not None:
+        return hint
     return True if all(getattr(op, key) for op in operators) else None
 
 
@@ -237,18 +237,18 @@ class LinearOperatorBlockDiag(_ComposedOperator):
         sizes = stack([op.domain_dimension_tensor() for op in self._operators])
         return split(x, sizes, axis=-2, num=len(self._operators))
 
-    def _joined(self, parts: Sequence[Tensor]) -> Tensor:
+    def _joined(self, blocks: Sequence[Tensor]) -> Tensor:
         """Returns the parts concatenated along the rows, with common batch dimensions."""
-        batch = common_batch(*(shape_of(part)[:-2] for part in parts))
-        return concat([broadcast_to(part, concat([batch, shape_of(part)[-2:]], 0)) for part in parts], -2)
+        batch = common_batch(*(shape_of(block)[:-2] for block in blocks))
+        return concat([broadcast_to(block, concat([batch, shape_of(block)[-2:]], 0)) for block in blocks], -2)
 
     def _matmul(self, x: Tensor, /, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
-        parts = self._blocks(matrix_transpose(x, conjugate=True) if adjoint_arg else x)
-        return self._joined([op.matmul(part, adjoint=adjoint) for op, part in zip(self._operators, parts)])
+        blocks = self._blocks(matrix_transpose(x, conjugate=True) if adjoint_arg else x)
+        return self._joined([op.matmul(block, adjoint=adjoint) for op, block in zip(self._operators, blocks)])
 
     def _solve(self, rhs: Tensor, /, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
-        parts = self._blocks(matrix_transpose(rhs, conjugate=True) if adjoint_arg else rhs)
-        return self._joined([op.solve(part, adjoint=adjoint) for op, part in zip(self._operators, parts)])
+        blocks = self._blocks(matrix_transpose(rhs, conjugate=True) if adjoint_arg else rhs)
+        return self._joined([op.solve(block, adjoint=adjoint) for op, block in zip(self._operators, blocks)])
 
     def _diag_part(self) -> Tensor:
         return self._joined([expand_dims(op.diag_part(), -1) for op in self._operators])[..., 0]

@@ -190,8 +190,8 @@ class _Sized(LinearOperator):
 
 def _size(value: Any, name: str) -> Tensor:
     tensor = convert_to_tensor(value, dtypes.int32, name=name)
-    known = constant_value(tensor)
-    if tensor.dims not in ((), None) or (known is not None and known < 0):
+    static_value = constant_value(tensor)
+    if tensor.dims not in ((), None) or (static_value is not None and static_value < 0):
         raise ValueError(f"Argument {name} must be one number, not negative; got {value!r}.")
     return tensor
 

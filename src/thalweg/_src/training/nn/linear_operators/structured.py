@@ -127,8 +127,8 @@ class LinearOperatorLowRankUpdate(LinearOperator):
 
     def _log_abs_determinant(self) -> Tensor:
         small = self._capacitance(self._base.solve(self._u), self._v, False)
-        parts = add(real(slogdet(small)[1]), self._diag.log_abs_determinant())
-        return add(parts, self._base.log_abs_determinant())
+        update_terms = add(real(slogdet(small)[1]), self._diag.log_abs_determinant())
+        return add(update_terms, self._base.log_abs_determinant())
 
 
 def _require_sizes(base: LinearOperator, u: Tensor, v: Tensor) -> None:
@@ -275,13 +275,13 @@ class LinearOperatorToeplitz(LinearOperator):
 class LinearOperatorTridiag(LinearOperator):
     """A tridiagonal matrix."""
 
-    diagonals = ReadOnly[Any]("The diagonals.", "_given")
+    diagonals = ReadOnly[Any]("The diagonals.")
     diagonals_format = ReadOnly[str]("The format of the diagonals.", "_format")
 
     @hinted(name="LinearOperatorTridiag")
     def __init__(self, diagonals: TensorLike, diagonals_format: str = "compact", **hints: Any) -> None:
         self._format = diagonals_format
-        self._given = diagonals
+        self._diagonals = diagonals
         self._rows = compact_diagonals(diagonals, diagonals_format)
         super().__init__(self._rows.dtype, [self._rows], **{**hints, "is_square": True})
 

@@ -38,10 +38,10 @@ def _counted(
     with variable_scope(name, kind, [predictions, labels, weights]):
         predictions, labels, weights = _truths(predictions, labels, weights)
         count = metric_variable([], dtypes.float32, name="count")
-        found = logical_and(
+        matches = logical_and(
             labels if label else logical_not(labels), predictions if prediction else logical_not(predictions)
         )
-        values = cast(found, dtypes.float32)
+        values = cast(matches, dtypes.float32)
         if weights is not None:
             with control_dependencies([assert_rank_in(weights, (0, rank(values)))]):
                 values = multiply(values, cast(weights, dtypes.float32))
@@ -84,10 +84,10 @@ def false_negatives(
     return _counted("false_negatives", True, False, labels, predictions, weights, name)
 
 
-def _ratio(part: Any, rest: Any, name: str) -> Tensor:
-    """Returns part / (part + rest), 0 if both are 0."""
-    whole = add(part, rest)
-    return where(greater(whole, 0.0), divide(part, whole), zeros_like(whole), name=name)
+def _ratio(numerator: Any, rest: Any, name: str) -> Tensor:
+    """Returns numerator / (numerator + rest), 0 if both are 0."""
+    whole = add(numerator, rest)
+    return where(greater(whole, 0.0), divide(numerator, whole), zeros_like(whole), name=name)
 
 
 @export("metrics.precision")
@@ -111,9 +111,9 @@ def recall(
     """Returns the recall: the fraction of positive labels whose prediction is positive."""
     with variable_scope(name, "recall", [predictions, labels, weights]):
         predictions, labels, weights = _truths(predictions, labels, weights)
-        found, update_found = true_positives(labels, predictions, weights)
+        hits, update_hits = true_positives(labels, predictions, weights)
         missed, update_missed = false_negatives(labels, predictions, weights)
-        return across_replicas(_ratio, found, missed, "value"), _ratio(update_found, update_missed, "update_op")
+        return across_replicas(_ratio, hits, missed, "value"), _ratio(update_hits, update_missed, "update_op")
 
 
 # -- classes ----------------------------------------------------------------------------------------------------------
@@ -137,12 +137,12 @@ def mean_per_class_accuracy(
         labels, predictions = _flat(cast(labels, dtypes.int64)), _flat(convert_to_tensor(predictions))
         require_compatible(predictions, labels)
         total, count = (metric_variable([num_classes], dtypes.float32, name=key) for key in ("total", "count"))
-        each = ones([size(labels)], dtypes.float32)
+        factors_per_label = ones([size(labels)], dtypes.float32)
         right = cast(equal(cast(predictions, dtypes.int64), labels), dtypes.float32)
         if weights is not None:
             factors = cast(_flat(convert_to_tensor(weights)), dtypes.float32)
-            right, each = multiply(right, factors), multiply(each, factors)
-        totals, counts = scatter_add(total, labels, each), scatter_add(count, labels, right)
+            right, factors_per_label = multiply(right, factors), multiply(factors_per_label, factors)
+        totals, counts = scatter_add(total, labels, factors_per_label), scatter_add(count, labels, right)
         value = across_replicas(_mean_accuracy, total, count)
         update = div_no_nan(counts, maximum(totals, 0.0), name="update_op")
         return value, update

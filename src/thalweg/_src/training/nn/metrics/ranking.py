@@ -46,16 +46,16 @@ def _as_sets(labels: Any, predictions: Tensor) -> Any:
         labels = convert_to_tensor_or_sparse_tensor(labels)
         if isinstance(labels, SparseTensor):
             return _sparse_sets(labels, predictions)
-        own, other = labels.dims, predictions.dims
-        if own is None or other is None:
+        label_dims, other = labels.dims, predictions.dims
+        if label_dims is None or other is None:
             missing = cast(equal(rank(predictions), add(rank(labels), 1)), dtypes.int32)
             return reshape(labels, concat([shape(labels), fill(pack([missing]), 1)], 0))
-        if len(other) not in (len(own), len(own) + 1):
+        if len(other) not in (len(label_dims), len(label_dims) + 1):
             raise ValueError(
                 f"Unexpected labels shape {labels.shape} for predictions shape {predictions.shape}: "
                 "predictions have the rank of the labels, or one more."
             )
-        return labels if len(own) == len(other) else expand_dims(labels, -1)
+        return labels if len(label_dims) == len(other) else expand_dims(labels, -1)
 
 
 def _sparse_sets(labels: SparseTensor, predictions: Tensor) -> SparseTensor:
@@ -73,9 +73,9 @@ def _of_class(ids: Any, class_id: int | None) -> Any:
         return sparse_retain(ids, equal(ids.values, cast(class_id, ids.dtype)))
     sizes = shape(ids, out_type=dtypes.int64)
     groups = slice_of(sizes, [0], pack([subtract(size(sizes), 1)]))
-    wanted = fill(concat([groups, convert_to_tensor([1], dtypes.int64)], 0), cast(class_id, ids.dtype))
-    found = set_intersection(wanted, ids)
-    return SparseTensor(found.indices, found.values, sizes)
+    class_ids = fill(concat([groups, convert_to_tensor([1], dtypes.int64)], 0), cast(class_id, ids.dtype))
+    members = set_intersection(class_ids, ids)
+    return SparseTensor(members.indices, members.values, sizes)
 
 
 def _both(labels: Any, predictions: Any) -> SparseTensor:
@@ -102,9 +102,9 @@ def _sizes(compare: Callable[..., SparseTensor], labels: Any, predictions: Any, 
 # -- precision and recall ---------------------------------------------------------------------------------------------
 
 
-def _accumulated(title: str, compare: Callable[..., SparseTensor], *given: Any) -> tuple[Any, Tensor]:
+def _accumulated(title: str, compare: Callable[..., SparseTensor], *operands: Any) -> tuple[Any, Tensor]:
     """Sums the sizes of a set operation over all batches; returns the variable and its update."""
-    k, class_id, labels, predictions, weights = given
+    k, class_id, labels, predictions, weights = operands
     with name_scope(None, _at_k(title, k, class_id), [predictions, labels, weights]) as scope:
         sizes = _sizes(compare, _of_class(labels, class_id), _of_class(predictions, class_id), weights)
         total = metric_variable([], dtypes.float64, name=scope)
@@ -112,18 +112,18 @@ def _accumulated(title: str, compare: Callable[..., SparseTensor], *given: Any) 
 
 
 def _ratio_at_top_k(
-    title: str, rest_title: str, rest: Callable[..., SparseTensor], given: tuple[Any, ...], name: str | None
+    title: str, rest_title: str, rest: Callable[..., SparseTensor], operands: tuple[Any, ...], name: str | None
 ) -> Result:
     """Returns the size of the intersection of labels and predictions, divided by that of one of them."""
-    labels, predictions_idx, k, class_id, weights = given
+    labels, predictions_idx, k, class_id, weights = operands
     with name_scope(name, _at_k(title, k, class_id), [predictions_idx, labels, weights]) as scope:
         predictions = cast(convert_to_tensor(predictions_idx), dtypes.int64)
         labels = cast(_as_sets(labels, predictions), dtypes.int64)
         sets = (k, class_id, labels, predictions, weights)
-        part, update_part = _accumulated("true_positive", _both, *sets)
+        hits, update_hits = _accumulated("true_positive", _both, *sets)
         others, update_others = _accumulated(rest_title, rest, *sets)
-        value = across_replicas(lambda part, others: divide(part, add(part, others), name=scope), part, others)
-        update = divide(update_part, add(update_part, update_others), name="update")
+        value = across_replicas(lambda hits, others: divide(hits, add(hits, others), name=scope), hits, others)
+        update = divide(update_hits, add(update_hits, update_others), name="update")
         return value, update
 
 
@@ -138,8 +138,8 @@ def precision_at_top_k(
     name: str | None = None,
 ) -> Result:
     """Returns the fraction of predicted classes that are labels; the predictions are class indices."""
-    given = (labels, predictions_idx, k, class_id, weights)
-    return _ratio_at_top_k("precision", "false_positive", _only_predicted, given, name)
+    operands = (labels, predictions_idx, k, class_id, weights)
+    return _ratio_at_top_k("precision", "false_positive", _only_predicted, operands, name)
 
 
 @export("metrics.recall_at_top_k")
@@ -153,8 +153,8 @@ def recall_at_top_k(
     name: str | None = None,
 ) -> Result:
     """Returns the fraction of labels that are predicted; the predictions are class indices."""
-    given = (labels, predictions_idx, k, class_id, weights)
-    return _ratio_at_top_k("recall", "false_negative", _only_labelled, given, name)
+    operands = (labels, predictions_idx, k, class_id, weights)
+    return _ratio_at_top_k("recall", "false_negative", _only_labelled, operands, name)
 
 
 @export("metrics.precision_at_k")
@@ -265,13 +265,13 @@ def _relevant(labels: Any, k: int) -> Tensor:
 
 @export("metrics.sparse_precision_at_k")
 @parameters_of(precision_at_k)
-def sparse_precision_at_k(**given: Any) -> Result:
+def sparse_precision_at_k(**arguments: Any) -> Result:
     """Deprecated name of `precision_at_k`."""
-    return precision_at_k(**given)
+    return precision_at_k(**arguments)
 
 
 @export("metrics.sparse_average_precision_at_k")
 @parameters_of(average_precision_at_k)
-def sparse_average_precision_at_k(**given: Any) -> Result:
+def sparse_average_precision_at_k(**arguments: Any) -> Result:
     """Deprecated name of `average_precision_at_k`."""
-    return average_precision_at_k(**given)
+    return average_precision_at_k(**arguments)

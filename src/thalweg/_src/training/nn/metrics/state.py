@@ -35,12 +35,12 @@ def metric_variable(shape: Any, dtype: Any, validate_shape: bool = True, name: s
     )
 
 
-def across_replicas(compute: Callable[..., Any], *parts: Any) -> Any:
+def across_replicas(compute: Callable[..., Any], *totals: Any) -> Any:
     """Returns a function of variables; in a replica of a strategy, that of the totals of all replicas."""
     mode = current_mode()
     if mode is None or mode.replica is None:
-        return compute(*parts)
-    return mode.replica.merge_call(lambda strategy, *merged: compute(*merged), args=parts)
+        return compute(*totals)
+    return mode.replica.merge_call(lambda strategy, *merged: compute(*merged), args=totals)
 
 
 def metric(function: Callable[..., Result]) -> Callable[..., Result]:
@@ -48,19 +48,19 @@ def metric(function: Callable[..., Result]) -> Callable[..., Result]:
 
     The value and the update that the function returns are added to these collections.
     """
-    own = inspect.signature(function)
-    before = [declared for name, declared in own.parameters.items() if name != "name"]
+    signature = inspect.signature(function)
+    before = [declared for name, declared in signature.parameters.items() if name != "name"]
 
     @wraps(function)
-    def collecting(metrics_collections: Any, updates_collections: Any, **given: Any) -> Result:
+    def collecting(metrics_collections: Any, updates_collections: Any, **arguments: Any) -> Result:
         if executing_eagerly():
             raise RuntimeError(
                 f"tf.metrics.{function.__name__} is not supported when eager execution is enabled; "
                 "hint: tf.contrib.eager.metrics"
             )
-        return collected(*function(**given), metrics_collections, updates_collections)
+        return collected(*function(**arguments), metrics_collections, updates_collections)
 
-    return taking(own.replace(parameters=[*before, *_COLLECTIONS, own.parameters["name"]]), collecting)
+    return taking(signature.replace(parameters=[*before, *_COLLECTIONS, signature.parameters["name"]]), collecting)
 
 
 def collected(value: Any, update: Any, metrics_collections: Any, updates_collections: Any) -> Result:

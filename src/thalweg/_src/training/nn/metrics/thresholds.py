@@ -77,12 +77,14 @@ def _counts(
     for kind in kinds:
         label, prediction = _KINDS[kind]
         variable = metric_variable([len(limits)], dtypes.float32, name=kind)
-        found = logical_and(truths if label else logical_not(truths), positive if prediction else logical_not(positive))
-        each = cast(found, dtypes.float32)
+        matches = logical_and(
+            truths if label else logical_not(truths), positive if prediction else logical_not(positive)
+        )
+        hits = cast(matches, dtypes.float32)
         if weights is not None:
-            each = multiply(each, weights)
+            hits = multiply(hits, weights)
         values.append(variable)
-        updates.append(assign_add(variable, reduce_sum(each, 1)))
+        updates.append(assign_add(variable, reduce_sum(hits, 1)))
     return values, updates
 
 
@@ -154,8 +156,8 @@ def false_negatives_at_thresholds() -> None:
 # -- shares -----------------------------------------------------------------------------------------------------------
 
 
-def _share(part: Any, rest: Any, name: str) -> Tensor:
-    return divide(part, add(add(_EPSILON, part), rest), name=name)
+def _share(numerator: Any, rest: Any, name: str) -> Tensor:
+    return divide(numerator, add(add(_EPSILON, numerator), rest), name=name)
 
 
 _PRECISION = _Measure(
@@ -291,13 +293,13 @@ def _interpolated_area(tp: Any, fp: Any, fn: Any) -> Tensor:
 
     Between thresholds the number of true positives is linear in that of all positives (Davis and Goadrich, 2006).
     """
-    found = subtract(tp[:-1], tp[1:])
+    tp_steps = subtract(tp[:-1], tp[1:])
     positive = add(tp, fp)
     before, after = positive[:-1], positive[1:]
-    slope = div_no_nan(found, maximum(subtract(before, after), 0.0), name="prec_slope")
+    slope = div_no_nan(tp_steps, maximum(subtract(before, after), 0.0), name="prec_slope")
     intercept = subtract(tp[1:], multiply(slope, after))
     ratio = div_no_nan(before, maximum(after, 0.0), name="recall_relative_ratio")
     ratio = where(logical_and(greater(before, 0.0), greater(after, 0.0)), ratio, ones_like(after))
-    areas = multiply(slope, add(found, multiply(intercept, log(ratio))))
+    areas = multiply(slope, add(tp_steps, multiply(intercept, log(ratio))))
     increments = div_no_nan(areas, maximum(add(tp[1:], fn[1:]), 0.0), name="pr_auc_increment")
     return reduce_sum(increments, name="interpolate_pr_auc")

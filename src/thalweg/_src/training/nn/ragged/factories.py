@@ -66,20 +66,20 @@ def placeholder(dtype: DTypeLike, ragged_rank: int, value_shape: ShapeLike = Non
 @export("ragged.map_flat_values")
 def map_flat_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Calls a function with the flat values of all ragged arguments, and gives its result their rows."""
-    found: list[RaggedTensor] = []
+    ragged_arguments: list[RaggedTensor] = []
 
     def flat(value: Any) -> Any:
         if isinstance(value, RaggedTensor):
-            found.append(value)
+            ragged_arguments.append(value)
             return value.flat_values
         return type(value)(map(flat, value)) if type(value) in (list, tuple) else value
 
     plain = [flat(value) for value in args], {key: flat(value) for key, value in kwargs.items()}
-    if not found:
+    if not ragged_arguments:
         return op(*args, **kwargs)
-    if len({rows.ragged_rank for rows in found}) > 1:
-        raise ValueError(f"map_flat_values: expected arguments of one ragged_rank, received {found}")
-    return found[0].with_flat_values(op(*plain[0], **plain[1]))
+    if len({rows.ragged_rank for rows in ragged_arguments}) > 1:
+        raise ValueError(f"map_flat_values: expected arguments of one ragged_rank, received {ragged_arguments}")
+    return ragged_arguments[0].with_flat_values(op(*plain[0], **plain[1]))
 
 
 @export("ragged.range")
@@ -96,10 +96,10 @@ def ragged_range(
         starts, limits = 0, starts
     kind = splits_dtype(row_splits_dtype)
     with name_scope(name, "RaggedRange", [starts, limits, deltas]):
-        parts = [convert_to_tensor(value, dtype) for value in (starts, limits, deltas)]
-        types = {part.dtype for part in parts}
+        bounds = [convert_to_tensor(value, dtype) for value in (starts, limits, deltas)]
+        types = {bound.dtype for bound in bounds}
         widest = next(t for t in (dtypes.float64, dtypes.float32, dtypes.int64, dtypes.int32) if t in types)
-        first, end, step = (cast(part, widest) for part in parts)
+        first, end, step = (cast(bound, widest) for bound in bounds)
         count = (end - first + zeros(shape_of(step), widest)) / step
         exact = ceil(count) if widest.is_floating else -((first - end) // step)
         rows = maximum(cast(exact, kind), cast(0, kind))
@@ -118,10 +118,10 @@ def ragged_range(
 def row_splits_to_segment_ids(splits: TensorLike, name: str | None = None, out_type: DTypeLike | None = None) -> Tensor:
     """Returns the row number of each value, given where rows start."""
     with name_scope(name, "RaggedSplitsToSegmentIds", [splits]):
-        found = convert_to_tensor(splits, preferred_dtype=dtypes.int64)
-        if found.dtype not in (dtypes.int32, dtypes.int64):
-            raise ValueError(f"splits: expected int32 or int64, received {found.dtype.name}")
-        return cast(ids_of_splits(found), found.dtype if out_type is None else out_type)  # type: ignore[no-any-return]
+        row_splits = convert_to_tensor(splits, preferred_dtype=dtypes.int64)
+        if row_splits.dtype not in (dtypes.int32, dtypes.int64):
+            raise ValueError(f"splits: expected int32 or int64, received {row_splits.dtype.name}")
+        return cast(ids_of_splits(row_splits), row_splits.dtype if out_type is None else out_type)  # type: ignore[no-any-return]
 
 
 @export("ragged.segment_ids_to_row_splits")

@@ -74,12 +74,12 @@ def _sliced(rows: RaggedTensor, key: slice) -> RaggedTensor:
     kind, lengths = rows.row_splits.dtype, rows.row_lengths()
     first, last = (zeros_like(lengths), lengths) if step > 0 else (zeros_like(lengths) - 1, lengths - 1)
 
-    def bound(given: Any, default: Any) -> Any:
-        if given is None:
+    def bound(index: Any, default: Any) -> Any:
+        if index is None:
             return default
-        place = cast(given, kind)
-        if isinstance(given, int):
-            place = place if given >= 0 else place + lengths
+        place = cast(index, kind)
+        if isinstance(index, int):
+            place = place if index >= 0 else place + lengths
         return clip_by_value(place + zeros_like(lengths), first, last)
 
     start, stop = bound(key.start, first if step > 0 else last), bound(key.stop, last if step > 0 else first)

@@ -160,7 +160,7 @@ def _where(condition: Any, x: Any = None, y: Any = None, name: str | None = None
 @implements(concat)
 def _concat(values: Sequence[Any], axis: Any, name: str = "concat") -> Any:
     with name_scope(name, "RaggedConcat"):
-        return joined(values, _known(axis))
+        return joined(values, _static_axis(axis))
 
 
 @implements(stack)
@@ -169,17 +169,17 @@ def _stack(values: Sequence[Any], axis: int = 0, name: str = "stack") -> Any:
         return stacked(values, axis)
 
 
-def _known(axis: Any) -> int:
-    found = static_value(axis) if isinstance(axis, Tensor) else axis
-    if found is None:
+def _static_axis(axis: Any) -> int:
+    static_axis = static_value(axis) if isinstance(axis, Tensor) else axis
+    if static_axis is None:
         raise ValueError("axis must be known when the graph is built")
-    return int(found)
+    return int(static_axis)
 
 
 @implements(expand_dims)
 def _expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Any:
     with name_scope(name, "RaggedExpandDims"):
-        return expanded(input, _known(dim if axis is None else axis))
+        return expanded(input, _static_axis(dim if axis is None else axis))
 
 
 @implements(squeeze)
@@ -249,7 +249,7 @@ def _gather(
 ) -> Any:
     if batch_dims == 1:
         return _batch_gather(params, indices, name)
-    if batch_dims or (axis is not None and _known(axis) != 0):
+    if batch_dims or (axis is not None and _static_axis(axis) != 0):
         raise ValueError("gather from or by a RaggedTensor: only axis=0 with batch_dims=0 or 1")
     with name_scope(name, "RaggedGather"):
         rows = convert_to_tensor_or_ragged_tensor(params)
@@ -319,8 +319,10 @@ def _masked(data: Any, mask: Any) -> Any:
     values = _masked(data.values, mask.values)
     if len(mask.dims) > 2:
         return mask.with_values(values)
-    kept = segment.unsorted_segment_sum(cast(mask.values, mask.row_splits.dtype), mask.value_rowids(), mask.nrows())
-    return RaggedTensor(values, from_lengths(kept), internal=True)
+    row_lengths = segment.unsorted_segment_sum(
+        cast(mask.values, mask.row_splits.dtype), mask.value_rowids(), mask.nrows()
+    )
+    return RaggedTensor(values, from_lengths(row_lengths), internal=True)
 
 
 @implements(boolean_mask)
@@ -379,14 +381,16 @@ def _reduction(dense: Any, by_segment: Any) -> Callable[..., Any]:
         with name_scope(name, "RaggedReduce"):
             if axes is None:
                 return dense(input_tensor.flat_values)
-            known = static_value(axes) if isinstance(axes, Tensor) else axes
-            if known is None or (input_tensor.dims is None and min([known] if isinstance(known, int) else known) < 0):
+            static_axes = static_value(axes) if isinstance(axes, Tensor) else axes
+            if static_axes is None or (
+                input_tensor.dims is None and min([static_axes] if isinstance(static_axes, int) else static_axes) < 0
+            ):
                 raise ValueError("axis must be known when the graph is built")
             count = 0 if input_tensor.dims is None else len(input_tensor.dims)
-            each = {int(a) + count if int(a) < 0 else int(a) for a in reshape_axes(known)}
+            positive_axes = {int(a) + count if int(a) < 0 else int(a) for a in reshape_axes(static_axes)}
             if dense is reduction.reduce_mean:
-                return _mean(input_tensor, each)
-            return _over(input_tensor, each, dense, by_segment)
+                return _mean(input_tensor, positive_axes)
+            return _over(input_tensor, positive_axes, dense, by_segment)
 
     return reduce
 
@@ -404,8 +408,8 @@ def _over(rows: Any, axes: set[int], dense: Any, by_segment: Any) -> Any:
 
 def _mean(rows: RaggedTensor, axes: set[int]) -> Any:
     total, count = (
-        _over(part, axes, reduction.reduce_sum, segment.unsorted_segment_sum)
-        for part in (rows, rows.with_flat_values(ones_like(rows.flat_values)))
+        _over(operand, axes, reduction.reduce_sum, segment.unsorted_segment_sum)
+        for operand in (rows, rows.with_flat_values(ones_like(rows.flat_values)))
     )
     return math.divide(total, count)
 

@@ -43,8 +43,8 @@ def string_split(
 ) -> Any:
     """Splits each string at any of the delimiter's bytes, to a sparse or ragged tensor."""
     ragged = _require_result(result_type)
-    found = strings.string_split(source, sep, skip_empty, delimiter, name)
-    return _rows(found) if ragged else found
+    pieces = strings.string_split(source, sep, skip_empty, delimiter, name)
+    return _rows(pieces) if ragged else pieces
 
 
 @export("strings.split")

@@ -323,8 +323,8 @@ class RaggedTensor:
 
     def consumers(self) -> list[Operation]:
         """Returns the operations that use the values or the splits."""
-        parts = (self.flat_values, *self.nested_row_splits)
-        return list(dict.fromkeys(consumer for part in parts for consumer in part.consumers()))
+        components = (self.flat_values, *self.nested_row_splits)
+        return list(dict.fromkeys(consumer for component in components for consumer in component.consumers()))
 
     # -- changes ------------------------------------------------------------------------------------------------------
 
@@ -416,8 +416,8 @@ def from_lengths(lengths: Tensor) -> Tensor:
 
 def ids_of_splits(splits: Tensor) -> Tensor:
     """Returns the row number of each value."""
-    found = searchsorted(splits, sequence(splits[-1]), side="right", out_type=dtypes.int64)
-    return cast(found, splits.dtype) - 1  # type: ignore[no-any-return]
+    next_rows = searchsorted(splits, sequence(splits[-1]), side="right", out_type=dtypes.int64)
+    return cast(next_rows, splits.dtype) - 1  # type: ignore[no-any-return]
 
 
 def splits_of_ids(ids: Tensor, nrows: Any = None) -> Tensor:
@@ -458,10 +458,10 @@ def _values(values: Any) -> Any:
 
 def _integers(values: Any, name: str) -> Tensor:
     preferred = None if isinstance(values, np.ndarray) else dtypes.int64  # an array has a type already
-    found = convert_to_tensor(values, preferred_dtype=preferred, name=name)
-    if found.dtype not in (dtypes.int32, dtypes.int64):
-        raise ValueError(f"{name}: expected int32 or int64, received {found.dtype.name}")
-    return found
+    tensor = convert_to_tensor(values, preferred_dtype=preferred, name=name)
+    if tensor.dtype not in (dtypes.int32, dtypes.int64):
+        raise ValueError(f"{name}: expected int32 or int64, received {tensor.dtype.name}")
+    return tensor
 
 
 def _count(values: Any, dtype: DType) -> Tensor:
@@ -512,25 +512,25 @@ def convert_to_tensor_or_ragged_tensor(value: Any, dtype: DTypeLike | None = Non
     return convert_to_tensor(value, dtype, name)
 
 
-def _parts(rows: RaggedTensor) -> list[Tensor]:
+def _components(rows: RaggedTensor) -> list[Tensor]:
     return [rows.flat_values, *rows.nested_row_splits]
 
 
-def _rebuilt(parts: Sequence[Any]) -> RaggedTensorValue:
-    value, *nested = parts
+def _rebuilt(arrays: Sequence[Any]) -> RaggedTensorValue:
+    value, *nested = arrays
     for splits in reversed(nested):
         value = RaggedTensorValue(value, splits)
     return value  # type: ignore[no-any-return]
 
 
 def _fed(rows: RaggedTensor, value: Any) -> list[tuple[Tensor, Any]]:
-    """Returns the parts of a ragged tensor with their values, given a RaggedTensorValue or nested lists."""
+    """Returns the components of a ragged tensor with their values, given a RaggedTensorValue or nested lists."""
     if not isinstance(value, RaggedTensorValue):
         splits_type = rows.row_splits.dtype.as_numpy_dtype
         value = build(value, rows.dtype.as_numpy_dtype, rows.ragged_rank, None, splits_type)
     if value.ragged_rank != rows.ragged_rank:
         raise ValueError(f"expected ragged_rank {rows.ragged_rank}, received {value.ragged_rank}")
-    return list(zip(_parts(rows), [value.flat_values, *value.nested_row_splits]))
+    return list(zip(_components(rows), [value.flat_values, *value.nested_row_splits]))
 
 
-register_session_run_conversion_functions(RaggedTensor, lambda rows: (_parts(rows), _rebuilt), _fed, _parts)
+register_session_run_conversion_functions(RaggedTensor, lambda rows: (_components(rows), _rebuilt), _fed, _components)

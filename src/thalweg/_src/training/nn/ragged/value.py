@@ -77,9 +77,9 @@ def constant_value(
     row_splits_dtype: Any = "int64",
 ) -> Any:
     """Returns nested lists as a RaggedTensorValue, or as an array where no dimension is ragged."""
-    wanted = None if dtype is None else np.dtype(dtypes.as_dtype(dtype).as_numpy_dtype)
+    numpy_dtype = None if dtype is None else np.dtype(dtypes.as_dtype(dtype).as_numpy_dtype)
     splits_type = np.dtype(dtypes.as_dtype(row_splits_dtype).as_numpy_dtype)
-    return build(pylist, wanted, ragged_rank, inner_shape, splits_type)
+    return build(pylist, numpy_dtype, ragged_rank, inner_shape, splits_type)
 
 
 def build(pylist: Any, dtype: Any, ragged_rank: int | None, inner_shape: Any, splits_type: Any) -> Any:
@@ -139,7 +139,7 @@ def _scalar_depth(value: Any) -> int | None:
 
 def splits_dtype(dtype: DTypeLike) -> Any:
     """Returns the type of row splits, int32 or int64."""
-    found = dtypes.as_dtype(dtype)
-    if found not in (dtypes.int32, dtypes.int64):
-        raise ValueError(f"row_splits_dtype: expected int32 or int64, received {found.name}")
-    return found
+    kind = dtypes.as_dtype(dtype)
+    if kind not in (dtypes.int32, dtypes.int64):
+        raise ValueError(f"row_splits_dtype: expected int32 or int64, received {kind.name}")
+    return kind

@@ -56,11 +56,11 @@ class RNNCell(Layer):
     def _track_variable(self, getter: Any, *args: Any, **kwargs: Any) -> Any:
         """Adds variables that `call` creates by `get_variable` to the variables of the cell."""
         variable = getter(*args, **kwargs)
-        for part in variable if hasattr(variable, "_get_variable_list") else [variable]:
-            trained = any(part is other for other in trainable_variables())
+        for weight in variable if hasattr(variable, "_get_variable_list") else [variable]:
+            trained = any(weight is other for other in trainable_variables())
             weights = self._trainable_weights if trained else self._non_trainable_weights
-            if not any(part is other for other in weights):
-                weights.append(part)
+            if not any(weight is other for other in weights):
+                weights.append(weight)
         return variable
 
     @property
@@ -82,11 +82,11 @@ class RNNCell(Layer):
         """Returns the state before the first step: zeros for the batch size of the inputs."""
         if inputs is not None:
             inputs = convert_to_tensor(inputs, name="inputs")
-            known = inputs.dims[0] if inputs.dims else None
-            given = None if batch_size is None else static_size(batch_size)
-            if known is not None and given is not None and known != given:
-                raise ValueError(f"the batch size of the inputs is {known}, not batch_size={given}")
-            batch_size = known if known is not None else shape_of(inputs)[0]
+            input_size = inputs.dims[0] if inputs.dims else None
+            requested_size = None if batch_size is None else static_size(batch_size)
+            if input_size is not None and requested_size is not None and input_size != requested_size:
+                raise ValueError(f"the batch size of the inputs is {input_size}, not batch_size={requested_size}")
+            batch_size = input_size if input_size is not None else shape_of(inputs)[0]
             if dtype is not None and inputs.dtype != dtypes.as_dtype(dtype):
                 raise ValueError(f"the dtype of the inputs is {inputs.dtype.name}, not {dtypes.as_dtype(dtype).name}")
             dtype = inputs.dtype
@@ -143,9 +143,9 @@ class LayerRNNCell(RNNCell):
         return depth
 
 
-def affine(parts: Sequence[Any], kernel: Any, bias: Any) -> Tensor:
-    """Returns the concatenated parts times the kernel plus the bias."""
-    return bias_add(matmul(concat(list(parts), 1) if len(parts) > 1 else parts[0], kernel), bias)
+def affine(operands: Sequence[Any], kernel: Any, bias: Any) -> Tensor:
+    """Returns the concatenated operands times the kernel plus the bias."""
+    return bias_add(matmul(concat(list(operands), 1) if len(operands) > 1 else operands[0], kernel), bias)
 
 
 class UnitsCell(LayerRNNCell):
@@ -196,21 +196,21 @@ class GRUCell(UnitsCell):
         self,
         kernel_initializer: str | Callable[..., Any] | None = None,
         bias_initializer: str | Callable[..., Any] | None = None,
-        **given: Any,
+        **arguments: Any,
     ) -> None:
-        super().__init__(**given)
+        super().__init__(**arguments)
         self._kernel_initializer = initializer_of(kernel_initializer)
         self._bias_initializer = initializer_of(bias_initializer)
 
     def build(self, input_shape: ShapeLike) -> None:
         """Creates the kernels and biases of gates and candidate; the bias of the gates is initialized to 1."""
         units, rows = self._num_units, self._input_depth(input_shape) + self._num_units
-        weights, own = self._kernel_initializer, self._bias_initializer
+        weights, bias_initializer = self._kernel_initializer, self._bias_initializer
         names = self._names
         self._gate_kernel = self.add_variable(names[0], [rows, 2 * units], initializer=weights)
-        self._gate_bias = self.add_variable(names[1], [2 * units], initializer=own or Constant(1.0))
+        self._gate_bias = self.add_variable(names[1], [2 * units], initializer=bias_initializer or Constant(1.0))
         self._candidate_kernel = self.add_variable(names[2], [rows, units], initializer=weights)
-        self._candidate_bias = self.add_variable(names[3], [units], initializer=own or Zeros())
+        self._candidate_bias = self.add_variable(names[3], [units], initializer=bias_initializer or Zeros())
         self.built = True
 
     def call(self, inputs: TensorLike, state: Any) -> Any:
@@ -241,8 +241,8 @@ class BasicLSTMCell(UnitsCell):
     """An LSTM cell without peepholes, clipping or projection."""
 
     @parameters_of(UnitsCell.__init__, before="activation")
-    def __init__(self, forget_bias: TensorLike = 1.0, state_is_tuple: bool = True, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, forget_bias: TensorLike = 1.0, state_is_tuple: bool = True, **arguments: Any) -> None:
+        super().__init__(**arguments)
         self._forget_bias = forget_bias
         self._state_is_tuple = state_is_tuple
 
@@ -283,9 +283,9 @@ class LSTMCell(UnitsCell):
         num_proj_shards: int | None = None,
         forget_bias: TensorLike = 1.0,
         state_is_tuple: bool = True,
-        **given: Any,
+        **arguments: Any,
     ) -> None:
-        super().__init__(**given)
+        super().__init__(**arguments)
         self._use_peepholes = use_peepholes
         self._cell_clip = cell_clip
         self._initializer = initializer_of(initializer)
@@ -408,9 +408,9 @@ class MultiRNNCell(RNNCell):
 
 
 @parts_of.register(MultiRNNCell)
-def _parts(cell: MultiRNNCell) -> Iterator[Part]:
+def _cells_by_name(cell: MultiRNNCell) -> Iterator[Part]:
     """Yields the cells by their numbers, as TensorFlow's checkpoints name them."""
-    return ((f"cell-{number}", part) for number, part in enumerate(cell._cells) if is_trackable(part))
+    return ((f"cell-{number}", child) for number, child in enumerate(cell._cells) if is_trackable(child))
 
 
 def _unique(variables: Any) -> list[Any]:

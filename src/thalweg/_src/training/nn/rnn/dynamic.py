@@ -254,10 +254,14 @@ def _output_arrays(cell: Any, structure: Any, state: Any, batch_size: Any) -> tu
         emits = [convert_to_tensor(emit) for emit in nest.flatten(structure)]
         sizes = [emit.shape if emit.shape.is_fully_defined() else shape_of(emit) for emit in emits]
         kinds = [emit.dtype for emit in emits]
-    known = static_size(batch_size)
+    static_batch_size = static_size(batch_size)
     arrays = [
         TensorArray(
-            kind, size=0, dynamic_size=True, element_shape=static_shape(known, size), name=f"rnn_output_{number}"
+            kind,
+            size=0,
+            dynamic_size=True,
+            element_shape=static_shape(static_batch_size, size),
+            name=f"rnn_output_{number}",
         )
         for number, (kind, size) in enumerate(zip(kinds, sizes))
     ]

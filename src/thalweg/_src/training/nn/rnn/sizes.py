@@ -19,8 +19,8 @@ from thalweg._src.graph.types import TensorLike
 def static_size(value: Any) -> int | None:
     """Returns the static value of a number of examples or steps, given as an integer or a tensor; None if unknown."""
     if isinstance(value, Tensor):
-        known = constant_value(value)
-        return None if known is None else int(known)
+        scalar = constant_value(value)
+        return None if scalar is None else int(scalar)
     sizes = as_shape(value)
     return sizes[0] if sizes else None
 
@@ -29,8 +29,8 @@ def static_shape(batch_size: Any, size: Any) -> Shape:
     """Returns the static shape of a batch of elements of a size."""
     sizes: Shape
     if isinstance(size, Tensor):
-        known = constant_value(size, partial=True)
-        sizes = None if known is None else tuple(None if n is None else int(n) for n in known.reshape(-1))
+        dims = constant_value(size, partial=True)
+        sizes = None if dims is None else tuple(None if n is None else int(n) for n in dims.reshape(-1))
     else:
         sizes = as_shape(size)
     return concatenate((static_size(batch_size),), sizes)

@@ -116,7 +116,7 @@ def static_state_saving_rnn(
         raise ValueError(f"state_name has {len(names)} names for {len(nest.flatten(cell.state_size))} states")
     first = nest.pack_sequence_as(cell.state_size, [state_saver.state(name) for name in names])
     outputs, state = static_rnn(cell, inputs, initial_state=first, sequence_length=sequence_length, scope=scope)
-    saves = [state_saver.save_state(name, part) for name, part in zip(names, nest.flatten(state))]
+    saves = [state_saver.save_state(name, leaf) for name, leaf in zip(names, nest.flatten(state))]
     with control_dependencies(saves):
         outputs[-1] = nest.map_structure(identity, outputs[-1])
     return outputs, state
@@ -131,7 +131,7 @@ def _reversed(inputs: list[Any], lengths: Any) -> list[Any]:
     for column in zip(*flat):
         turned = reverse_sequence(stack(list(column)), lengths, seq_axis=0, batch_axis=1)
         columns.append(unstack(turned, num=len(inputs)))
-    return [nest.pack_sequence_as(step, list(parts)) for step, parts in zip(inputs, zip(*columns))]
+    return [nest.pack_sequence_as(step, list(leaves)) for step, leaves in zip(inputs, zip(*columns))]
 
 
 @export("nn.static_bidirectional_rnn", "contrib.rnn.static_bidirectional_rnn")

@@ -86,9 +86,11 @@ def checked_lengths(sequence_length: Any, batch_size: Any) -> Tensor:
     lengths = identity(lengths, name="sequence_length")
     if isinstance(batch_size, int) and lengths.dims == (batch_size,):
         return lengths
-    found = shape_of(lengths)
+    actual_shape = shape_of(lengths)
     message = f"Expected shape for Tensor {lengths.name} is "
-    check = Assert(reduce_all(equal(found, [batch_size])), [message, [batch_size], " but saw shape: ", found])
+    check = Assert(
+        reduce_all(equal(actual_shape, [batch_size])), [message, [batch_size], " but saw shape: ", actual_shape]
+    )
     with control_dependencies([check]):
         return identity(lengths, name="CheckSeqLen")
 

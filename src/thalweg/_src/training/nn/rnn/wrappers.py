@@ -137,22 +137,22 @@ class DropoutWrapper(CellWrapper):
         """Applies dropout to the selected leaves of a structure."""
         counter = itertools.count()
 
-        def drop(value: Any, wanted: Any) -> Any:
+        def drop(value: Any, is_dropped: Any) -> Any:
             number = next(counter)
-            if wanted is False:
+            if is_dropped is False:
                 return value
             if not self._variational_recurrent:
                 return dropout(value, rate=1.0 - keep_prob, seed=self._seed_of(where, number))
-            kept = floor(keep_prob + self._noise[where][number])
-            result = divide(value, keep_prob) * kept
+            mask = floor(keep_prob + self._noise[where][number])
+            result = divide(value, keep_prob) * mask
             result.set_shape(value.dims)
             return result
 
-        def walk(value: Any, wanted: Any) -> Any:
+        def walk(value: Any, choice: Any) -> Any:
             if not nest.is_nested(value):
-                return drop(value, wanted)
-            parts = wanted if nest.is_nested(wanted) else nest.map_structure(lambda _: wanted, value)
-            leaves = [walk(v, w) for v, w in zip(nest.parts(value), nest.parts(parts))]
+                return drop(value, choice)
+            choices = choice if nest.is_nested(choice) else nest.map_structure(lambda _: choice, value)
+            leaves = [walk(v, w) for v, w in zip(nest.children(value), nest.children(choices))]
             return nest.rebuilt(value, leaves)
 
         return walk(values, chosen)
@@ -164,7 +164,7 @@ class DropoutWrapper(CellWrapper):
             return answer
         if not answer or not nest.is_nested(state):
             return answer
-        return [self._chosen(part) for part in nest.parts(state)]
+        return [self._chosen(substate) for substate in nest.children(state)]
 
     def _step(self, inputs: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
         if _drops(self._input_keep_prob):
@@ -179,12 +179,12 @@ class DropoutWrapper(CellWrapper):
 
 def _probability(name: str, value: Any) -> Any:
     tensor = convert_to_tensor(value)
-    known = constant_value(tensor)
-    if known is None:
+    static_probability = constant_value(tensor)
+    if static_probability is None:
         return tensor
-    if not 0 <= known <= 1:
-        raise ValueError(f"{name}: expected a number from 0 to 1, received {known}")
-    return float(known)
+    if not 0 <= static_probability <= 1:
+        raise ValueError(f"{name}: expected a number from 0 to 1, received {static_probability}")
+    return float(static_probability)
 
 
 def _drops(keep_prob: Any) -> bool:
@@ -206,9 +206,9 @@ class ResidualWrapper(CellWrapper):
 
 def _added(inputs: Any, outputs: Any) -> Any:
     nest.assert_same_structure(inputs, outputs)
-    for given, made in zip(nest.flatten(inputs), nest.flatten(outputs)):
-        given.get_shape().assert_is_compatible_with(made.get_shape())
-    return nest.map_structure(lambda given, made: given + made, inputs, outputs)
+    for step_input, output in zip(nest.flatten(inputs), nest.flatten(outputs)):
+        step_input.get_shape().assert_is_compatible_with(output.get_shape())
+    return nest.map_structure(lambda step_input, output: step_input + output, inputs, outputs)
 
 
 @export("nn.rnn_cell.DeviceWrapper", "contrib.rnn.DeviceWrapper")

@@ -41,8 +41,8 @@ def _number(value: Any, name: str) -> Any:
     tensor.shape.assert_has_rank(0)
     if not tensor.dtype.is_integer:
         raise ValueError(f"{name} must be an integer. Got {tensor.dtype.name}")
-    known = constant_value(tensor)
-    return cast_ops.cast(tensor, dtypes.int32) if known is None else int(known)
+    static_number = constant_value(tensor)
+    return cast_ops.cast(tensor, dtypes.int32) if static_number is None else int(static_number)
 
 
 def _at_least(least: int, value: Any) -> Any:

@@ -38,8 +38,8 @@ def linear_to_mel_weight_matrix(
     """Returns the matrix from spectrogram bins to mel bands, with triangular filters on the mel scale."""
     kind = dtypes.as_dtype(dtype)
     if isinstance(sample_rate, Tensor):
-        known = constant_value(sample_rate)
-        sample_rate = sample_rate if known is None else known.item()
+        static_rate = constant_value(sample_rate)
+        sample_rate = sample_rate if static_rate is None else static_rate.item()
     _require_bands(num_mel_bins, sample_rate, lower_edge_hertz, upper_edge_hertz, kind)
     with name_scope(name, "linear_to_mel_weight_matrix", [sample_rate]) as scope:
         rate = cast_ops.cast(sample_rate, kind, name="sample_rate")

@@ -53,15 +53,15 @@ def _raised_cosine(
 ) -> Tensor:
     with name_scope(name, default, [window_length, periodic]):
         length, kind = _length(window_length, dtype)
-        known = constant_value(length)
-        if known is not None and known == 1:
+        static_length = constant_value(length)
+        if static_length is not None and static_length == 1:
             return ones([1], kind)
         # Only an even length is shortened: that is how TensorFlow reads `periodic`.
         is_periodic = cast_ops.cast(convert_to_tensor(periodic, dtypes.bool, name="periodic"), dtypes.int32)
         period = cast_ops.cast(length + is_periodic * (1 - length % 2) - 1, kind)
         wave = math.cos(cast_ops.cast(sequences_ops.range(length), kind) * (2 * pi) / period)
         window = middle - swing * wave
-        return window if known is not None else where_v2(equal(length, 1), ones_like(window), window)
+        return window if static_length is not None else where_v2(equal(length, 1), ones_like(window), window)
 
 
 @export("signal.kaiser_window")
@@ -71,8 +71,8 @@ def kaiser_window(
     """Returns the Kaiser window, narrower for larger `beta`."""
     with name_scope(name, "kaiser_window", [window_length, beta]):
         length, kind = _length(window_length, dtype)
-        known = constant_value(length)
-        if known is not None and known == 1:
+        static_length = constant_value(length)
+        if static_length is not None and static_length == 1:
             return ones([1], kind)
         beta = cast_ops.cast(beta, kind)
         middle = cast_ops.cast(length - 1, kind) / 2
