@@ -44,7 +44,7 @@ class _CoordinatedCreator(SessionCreator):
         self.coord = coord = Coordinator(clean_stop_exception_types=[])
         if self._should_recover:
             coord.recover_from(*PREEMPTION_ERRORS)
-        made = CoordinatedSession(HookedSession(session, self._hooks), coord, self._stop_grace_period_secs)
+        coordinated = CoordinatedSession(HookedSession(session, self._hooks), coord, self._stop_grace_period_secs)
         try:
             if get_collection(GraphKeys.QUEUE_RUNNERS):
                 start_queue_runners(sess=session, coord=coord)
@@ -52,10 +52,10 @@ class _CoordinatedCreator(SessionCreator):
                 hook.after_create_session(session, coord)
         except BaseException as error:
             if self._should_recover and isinstance(error, PREEMPTION_ERRORS):
-                made.abandon()
-            _close_quietly(made)
+                coordinated.abandon()
+            _close_quietly(coordinated)
             raise
-        return made
+        return coordinated
 
 
 def _close_quietly(session: CoordinatedSession) -> None:

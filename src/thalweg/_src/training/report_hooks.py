@@ -143,10 +143,10 @@ class SummarySaverHook(SessionRunHook):
             self._summary_writer.flush()
 
     def _get_summary_op(self) -> list[Any] | None:
-        found = self._summary_op if self._summary_op is not None else self._scaffold.summary_op
-        if found is None:
+        summary_op = self._summary_op if self._summary_op is not None else self._scaffold.summary_op
+        if summary_op is None:
             return None
-        return list(found) if isinstance(found, list | tuple) else [found]
+        return list(summary_op) if isinstance(summary_op, list | tuple) else [summary_op]
 
 
 def add_status(writer: Any, status: str, step: Any = None, checkpoint_path: str = "") -> None:

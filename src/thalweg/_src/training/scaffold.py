@@ -55,8 +55,8 @@ class Scaffold:
         if copy_from_scaffold is not None and not isinstance(copy_from_scaffold, Scaffold):
             raise TypeError("copy_from_scaffold is not a Scaffold instance.")
 
-        def chosen(given: Any, name: str) -> Any:
-            return given if given is not None or copy_from_scaffold is None else getattr(copy_from_scaffold, name)
+        def chosen(argument: Any, name: str) -> Any:
+            return argument if argument is not None or copy_from_scaffold is None else getattr(copy_from_scaffold, name)
 
         self._init_op = chosen(init_op, "_init_op")
         self._init_feed_dict = chosen(init_feed_dict, "_init_feed_dict")
@@ -99,18 +99,18 @@ class Scaffold:
     @staticmethod
     def get_or_default(arg_name: str, collection_key: str, default_constructor: Callable[[], Any]) -> Any:
         """Returns the only element of a collection, or creates and adds one."""
-        found = get_collection(collection_key)
-        if len(found) > 1:
+        elements = get_collection(collection_key)
+        if len(elements) > 1:
             raise RuntimeError(
                 f'More than one item in the collection "{collection_key}". Please indicate which one to use by '
                 f"passing it to the tf.Scaffold constructor as:  tf.Scaffold({arg_name}=item to use)"
             )
-        if found:
-            return found[0]
-        made = default_constructor()
-        if made is not None:
-            add_to_collection(collection_key, made)
-        return made
+        if elements:
+            return elements[0]
+        element = default_constructor()
+        if element is not None:
+            add_to_collection(collection_key, element)
+        return element
 
     @staticmethod
     def default_local_init_op() -> Operation:
@@ -128,11 +128,11 @@ def _default_init_op() -> Operation:
 
 def merged_summaries() -> Tensor | None:
     """Returns the merged summary of the graph; None if there is none."""
-    found = get_collection(GraphKeys.SUMMARIES)
-    if not found:
+    summaries = get_collection(GraphKeys.SUMMARIES)
+    if not summaries:
         return None
-    with name_scope(None, "Merge", found):
-        return merge_summary(found)
+    with name_scope(None, "Merge", summaries):
+        return merge_summary(summaries)
 
 
 def saver_or_default() -> Any:

@@ -131,11 +131,11 @@ class HookedSession(Layer):
         return values["caller"]
 
 
-def _with_feeds_of_user(feeds: dict[Any, Any], given: Any) -> Any:
-    if not feeds or not given:
-        return feeds or given
-    _require_different(given, feeds, "Same tensor is fed by a SessionRunHook and user.")
-    return {**feeds, **given}
+def _with_feeds_of_user(feeds: dict[Any, Any], user_feeds: Any) -> Any:
+    if not feeds or not user_feeds:
+        return feeds or user_feeds
+    _require_different(user_feeds, feeds, "Same tensor is fed by a SessionRunHook and user.")
+    return {**feeds, **user_feeds}
 
 
 def _require_different(feeds: Any, others: Any, what: str) -> None:
@@ -219,7 +219,7 @@ class RecoverableSession(Layer):
         start, pause = time.monotonic(), 0.0
         while True:
             try:
-                made = self._create()
+                session = self._create()
             except PREEMPTION_ERRORS as error:
                 if time.monotonic() - start > _GIVE_UP_SECONDS:
                     raise
@@ -232,7 +232,7 @@ class RecoverableSession(Layer):
                     "training continues in a new session, after %.1f s", time.monotonic() - self._lost_since
                 )
                 self._lost_since = None
-            return made
+            return session
 
     def _lost(self, error: BaseException) -> None:
         logging.warning("the session is lost, and a new one is created: %s", _first_line(error))

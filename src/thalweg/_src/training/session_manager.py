@@ -15,7 +15,7 @@ from thalweg._src.base.formats.text import PathLike
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.runtime.session.session import Session
-from thalweg._src.training.checkpoint.state import check_checkpoint, get_checkpoint_state, own_checkpoints
+from thalweg._src.training.checkpoint.state import check_checkpoint, deletable_checkpoints, get_checkpoint_state
 
 Ready = tuple[bool, str | None]  # whether it is ready, and if not, why
 PREEMPTION_ERRORS = (errors.AbortedError, errors.UnavailableError)  # a new session may succeed
@@ -187,7 +187,7 @@ class SessionManager:
             if not wait_for_checkpoint or not wait("Waiting for checkpoint to be available."):
                 return False
         self._restore_newest(session, saver, folder, state)
-        saver.recover_last_checkpoints(own_checkpoints(folder, state))
+        saver.recover_last_checkpoints(deletable_checkpoints(folder, state))
         return True
 
     def _restore_newest(self, session: Session, saver: Any, folder: Any, state: Any) -> None:

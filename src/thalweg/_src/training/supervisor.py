@@ -106,12 +106,12 @@ class Supervisor:
 
     def _default_global_step_tensor(self) -> Any:
         try:
-            found = get_default_graph().get_tensor_by_name("global_step:0")
+            global_step = get_default_graph().get_tensor_by_name("global_step:0")
         except KeyError:
             return None
-        if found.dtype.base_dtype.is_integer:
-            return found
-        logging.warning("Found 'global_step' is not an int type: %s", found.dtype)
+        if global_step.dtype.base_dtype.is_integer:
+            return global_step
+        logging.warning("Found 'global_step' is not an int type: %s", global_step.dtype)
         return None
 
     # -- what it has --------------------------------------------------------------------------------------------------
@@ -306,17 +306,17 @@ class Supervisor:
     SummaryComputed = summary_computed
 
 
-def _chosen(given: Any, key: str, make: Callable[[], Any]) -> Any:
+def _chosen(argument: Any, key: str, make: Callable[[], Any]) -> Any:
     """Returns the given value, the first of a collection, or a new one, which is added to the collection."""
-    if given is not Supervisor.USE_DEFAULT:
-        return given
-    found = get_collection(key)
-    if found:
-        return found[0]
-    made = make()
-    if made is not None:
-        add_to_collection(key, made)
-    return made
+    if argument is not Supervisor.USE_DEFAULT:
+        return argument
+    elements = get_collection(key)
+    if elements:
+        return elements[0]
+    element = make()
+    if element is not None:
+        add_to_collection(key, element)
+    return element
 
 
 class SVSummaryThread(LooperThread):

@@ -27,7 +27,7 @@ def _chosen(secs: Any, steps: Any, default_secs: Any, default_steps: Any) -> tup
     return None if secs is USE_DEFAULT else secs, None if steps is USE_DEFAULT else steps
 
 
-def _is_wanted(secs: Any, steps: Any) -> bool:
+def _is_enabled(secs: Any, steps: Any) -> bool:
     return secs == AUTOMATIC or bool(secs and secs > 0) or bool(steps and steps > 0)
 
 
@@ -77,12 +77,12 @@ def MonitoredTrainingSession(
         if log_step_count_steps and log_step_count_steps > 0:
             all_hooks.append(StepCounterHook(every_n_steps=log_step_count_steps, output_dir=summary_dir))
         secs, steps = _chosen(save_summaries_secs, save_summaries_steps, None, 100)
-        if _is_wanted(secs, steps):
+        if _is_enabled(secs, steps):
             all_hooks.append(
                 SummarySaverHook(save_steps=steps, save_secs=secs, output_dir=summary_dir, scaffold=scaffold)
             )
     secs, steps = _chosen(save_checkpoint_secs, save_checkpoint_steps, AUTOMATIC, None)
-    if checkpoint_dir and _is_wanted(secs, steps):
+    if checkpoint_dir and _is_enabled(secs, steps):
         all_hooks.append(
             CheckpointSaverHook(
                 checkpoint_dir,

@@ -29,7 +29,7 @@ from thalweg._src.keras.optimizers.optimizer_state import OptimizerState
 from thalweg._src.runtime.eager.gradient_tape import GradientTape
 from thalweg._src.training.checkpoint.trackable import Part, parts_of
 from thalweg._src.training.optimizers.clipping import clip_by_norm
-from thalweg._src.training.optimizers.optimizer import _alike, _sum_equal_indices, flat_variables, given_gradients
+from thalweg._src.training.optimizers.optimizer import _alike, _sum_equal_indices, flat_variables, present_gradients
 from thalweg._src.training.variables.distribution import current_mode
 
 Coefficients = dict[Any, dict[str, Any]]  # what all updates of a step share, by device and type of the variables
@@ -135,7 +135,7 @@ class Optimizer(OptimizerState):
         pairs = list(grads_and_vars)
         if not pairs:
             return None if executing_eagerly() else no_op()
-        given = given_gradients(pairs)
+        given = present_gradients(pairs)
         if len(given) < len(pairs):
             missing = [variable.name for grad, variable in pairs if grad is None]
             logging.warning("Gradients do not exist for variables %s when minimizing the loss.", missing)

@@ -13,18 +13,18 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.training.checkpoint.saver_builder import SaveableObject
 
 _SHOWN = 40
-Wanted = tuple[str, str, Any, Shape]  # name, slice, dtype and shape in the model
+Target = tuple[str, str, Any, Shape]  # name, slice, dtype and shape in the model
 
 
-def require_fit(wanted: Sequence[Wanted], prefix: str) -> None:
+def require_fit(targets: Sequence[Target], prefix: str) -> None:
     """Raises unless a checkpoint holds the tensors that a model restores."""
     with open_checkpoint(prefix) as reader:
-        missing = [name for name, _, _, _ in wanted if name not in reader]
-        different = [text for each in wanted if each[0] in reader and (text := _difference(reader, *each))]
+        missing = [name for name, _, _, _ in targets if name not in reader]
+        different = [text for target in targets if target[0] in reader and (text := _difference(reader, *target))]
         if not missing and not different:
             return
-        known = {name for name, _, _, _ in wanted}
-        extra = [name for name in reader.names() if name not in known]
+        names_in_model = {name for name, _, _, _ in targets}
+        extra = [name for name in reader.names() if name not in names_in_model]
     lines = ["Restoring from checkpoint failed."]
     if missing:
         lines[0] += f" Key {missing[0]} not found in checkpoint"
@@ -55,16 +55,16 @@ def _difference(reader: Any, name: str, spec: str, dtype: Any, shape: Shape) -> 
     if entry.dtype is not dtype:
         return f"{name}: {dtype.name} in the model, {entry.dtype.name} in the checkpoint"
     try:
-        found: Shape = reader.shape(name, spec)
+        shape_in_checkpoint: Shape = reader.shape(name, spec)
     except errors.InvalidArgumentError:
         *sizes, _ = spec.split(" ")
         return f"{name}: part of [{', '.join(sizes)}] in the model, {list(entry.shape)} in the checkpoint"
-    if shapes.compatible(found, shape):
+    if shapes.compatible(shape_in_checkpoint, shape):
         return None
-    return f"{name}: {show(shape)} in the model, {show(found)} in the checkpoint"
+    return f"{name}: {show(shape)} in the model, {show(shape_in_checkpoint)} in the checkpoint"
 
 
-def wanted_by_saveables(saveables: Iterable[SaveableObject], reshape: bool = False) -> list[Wanted]:
+def targets_of_saveables(saveables: Iterable[SaveableObject], reshape: bool = False) -> list[Target]:
     """Returns the tensors that saveable objects restore."""
     return [
         (spec.name, spec.slice_spec, spec.dtype.base_dtype, None if reshape else getattr(saveable.op, "dims", None))
@@ -73,12 +73,12 @@ def wanted_by_saveables(saveables: Iterable[SaveableObject], reshape: bool = Fal
     ]
 
 
-def wanted_by_operation(graph: Graph, restore_op_name: str) -> list[Wanted]:
+def targets_of_operation(graph: Graph, restore_op_name: str) -> list[Target]:
     """Returns the tensors that an operation restores."""
-    return list(_wanted(graph.get_operation_by_name(restore_op_name)))
+    return list(_targets(graph.get_operation_by_name(restore_op_name)))
 
 
-def _wanted(restore: Operation) -> Iterator[Wanted]:
+def _targets(restore: Operation) -> Iterator[Target]:
     """Yields the tensors that the operations behind a restore read from a checkpoint, as far as they are static."""
     seen: set[Operation] = set()
     stack = [restore]

@@ -125,8 +125,8 @@ def _adapt(graph_def: Any, clear_devices: bool, strip_default_attrs: bool) -> No
 def _keep_scope(graph_def: Any, scope: str) -> None:
     """Keeps the nodes of a scope, without its name; inputs from outside become inputs to be mapped."""
     prefix = f"{scope.rstrip('/')}/"
-    kept = [node for node in graph_def.node if node.name.startswith(prefix)]
-    for node in kept:
+    scope_nodes = [node for node in graph_def.node if node.name.startswith(prefix)]
+    for node in scope_nodes:
         node.name = node.name.removeprefix(prefix)
         inputs = list(node.input)
         del node.input[:]
@@ -143,7 +143,7 @@ def _keep_scope(graph_def: Any, scope: str) -> None:
             node.attr["_class"].list.s.extend(b"loc:@" + g.removeprefix(f"loc:@{prefix}".encode()) for g in groups)
             if not groups:
                 del node.attr["_class"]
-    nodes = [type(node).FromString(node.SerializeToString()) for node in kept]
+    nodes = [type(node).FromString(node.SerializeToString()) for node in scope_nodes]
     del graph_def.node[:]
     graph_def.node.extend(nodes)
 
@@ -153,24 +153,24 @@ def _add_collection(message: Any, graph: Graph, key: str, scope: str | None, no_
     if not isinstance(key, str) or key == GraphKeys.SAVEABLE_OBJECTS or (no_savers and key == GraphKeys.SAVERS):
         return
     members = graph.get_collection(key)
-    found: Any = type(message.collection_def[key])() if members else None
+    collection_def: Any = type(message.collection_def[key])() if members else None
     try:
         for member in members:
-            kind = found.WhichOneof("kind")
-            _add_member(found, key, member, scope)
-            if kind and found.WhichOneof("kind") != kind:
+            kind = collection_def.WhichOneof("kind")
+            _add_member(collection_def, key, member, scope)
+            if kind and collection_def.WhichOneof("kind") != kind:
                 raise TypeError(f"{member!r} does not fit in the {kind} of the members before it")
     except (TypeError, ValueError, AttributeError) as error:
         logging.warning("the collection %s is left out of the MetaGraph: %s", key, error)
-        found = None
-    if found is None or not found.WhichOneof("kind"):
+        collection_def = None
+    if collection_def is None or not collection_def.WhichOneof("kind"):
         if key in message.collection_def:
             del message.collection_def[key]
     else:
-        message.collection_def[key].CopyFrom(found)
+        message.collection_def[key].CopyFrom(collection_def)
 
 
-def _add_member(found: Any, key: str, member: Any, scope: str | None) -> None:
+def _add_member(collection_def: Any, key: str, member: Any, scope: str | None) -> None:
     if isinstance(member, Variable) and key in VARIABLES:
         proto = member.to_proto(scope)
     elif key in _members:
@@ -178,26 +178,26 @@ def _add_member(found: Any, key: str, member: Any, scope: str | None) -> None:
     elif isinstance(member, Tensor | Operation | Variable):
         prefix = f"{scope.rstrip('/')}/" if scope else ""
         if member.name.startswith(prefix):
-            found.node_list.value.append(member.name.removeprefix(prefix))
+            collection_def.node_list.value.append(member.name.removeprefix(prefix))
         return
     elif isinstance(member, str | bytes):
-        found.bytes_list.value.append(member.encode() if isinstance(member, str) else member)
+        collection_def.bytes_list.value.append(member.encode() if isinstance(member, str) else member)
         return
     elif getattr(getattr(member, "DESCRIPTOR", None), "name", "") == "Any":  # such as the assets of a SavedModel
-        found.any_list.value.append(member)
+        collection_def.any_list.value.append(member)
         return
     elif isinstance(member, int):
-        found.int64_list.value.append(member)
+        collection_def.int64_list.value.append(member)
         return
     elif isinstance(member, float):
-        found.float_list.value.append(member)
+        collection_def.float_list.value.append(member)
         return
     elif hasattr(member, "to_proto"):
         proto = member.to_proto(scope) if scope else member.to_proto()
     else:
         raise TypeError(f"a {type(member).__name__} cannot be converted to a message")
     if proto is not None:
-        found.bytes_list.value.append(proto.SerializeToString())
+        collection_def.bytes_list.value.append(proto.SerializeToString())
 
 
 # -- import -----------------------------------------------------------------------------------------------------------
@@ -246,8 +246,8 @@ def import_elements(
         graph_def, input_map, return_elements, name=scope or "", producer_op_list=ops, trusted=trusted or None
     )
     outer = graph.get_name_scope()
-    full = "/".join(part for part in (outer, scope) if part) or None
-    made: dict[str, Variable] = {}
+    full = "/".join(scope_name for scope_name in (outer, scope) if scope_name) or None
+    variables: dict[str, Variable] = {}
     # Variables first: other collections may name them.
     for key, definition in sorted(message.collection_def.items(), key=lambda item: (item[0] not in VARIABLES, item[0])):
         kind = definition.WhichOneof("kind")
@@ -255,7 +255,7 @@ def import_elements(
             logging.warning("the collection %s of the MetaGraph has members of no known kind, and is left out", key)
             continue
         try:
-            members = _members_of(graph, key, kind, getattr(definition, kind).value, full, made)
+            members = _members_of(graph, key, kind, getattr(definition, kind).value, full, variables)
         except Exception as error:
             error.add_note(f"in the collection {key!r} of the MetaGraph")
             raise
@@ -265,30 +265,30 @@ def import_elements(
 
 
 def _members_of(
-    graph: Graph, key: str, kind: str, values: Any, scope: str | None, made: dict[str, Variable]
+    graph: Graph, key: str, kind: str, values: Any, scope: str | None, variables: dict[str, Variable]
 ) -> list[Any]:
     if kind == "node_list":
-        return [_node(graph, f"{scope}/{name}" if scope else name, made) for name in map(as_text, values)]
+        return [_node(graph, f"{scope}/{name}" if scope else name, variables) for name in map(as_text, values)]
     if kind != "bytes_list":
         return list(values)
     if key in _members:
         return [_members[key][1](value, scope) for value in values]
-    return [_variable(value, scope, made) if key in VARIABLES else value for value in values]
+    return [_variable(value, scope, variables) if key in VARIABLES else value for value in values]
 
 
-def _node(graph: Graph, name: str, made: dict[str, Variable]) -> Any:
+def _node(graph: Graph, name: str, variables: dict[str, Variable]) -> Any:
     """Returns the tensor or operation of a name; the variable, where the tensor is its handle."""
     element = graph.as_graph_element(name)
     if isinstance(element, Tensor) and element.op.type == "VarHandleOp":
-        return next((variable for variable in made.values() if variable._handle is element), element)
+        return next((variable for variable in variables.values() if variable._handle is element), element)
     return element
 
 
-def _variable(value: bytes, scope: str | None, made: dict[str, Variable]) -> Variable:
+def _variable(value: bytes, scope: str | None, variables: dict[str, Variable]) -> Variable:
     """Returns the variable of a message; a variable in several collections is one object."""
     from tensorboard.compat.proto.variable_pb2 import VariableDef
 
     message = VariableDef.FromString(value)
-    if message.variable_name not in made:
-        made[message.variable_name] = Variable.from_proto(message, scope)
-    return made[message.variable_name]
+    if message.variable_name not in variables:
+        variables[message.variable_name] = Variable.from_proto(message, scope)
+    return variables[message.variable_name]

@@ -22,7 +22,7 @@ from thalweg._src.graph.ops.identity import identity
 from thalweg._src.graph.scopes import control_dependencies, device, name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.runtime.eager.mode import eager_graph
-from thalweg._src.training.checkpoint.fit import require_fit, wanted_by_operation, wanted_by_saveables
+from thalweg._src.training.checkpoint.fit import require_fit, targets_of_operation, targets_of_saveables
 from thalweg._src.training.checkpoint.object_graph import (
     GRAPH_KEY,
     Match,
@@ -185,7 +185,7 @@ class Checkpoint(AutoTrackable):
         if not saveables:
             return
         if session is None:
-            require_fit(wanted_by_saveables(saveables), prefix)
+            require_fit(targets_of_saveables(saveables), prefix)
             SaverBuilder().restore_now(saveables, prefix)
             return
         specs = [spec for saveable in saveables for spec in saveable.specs]
@@ -200,7 +200,7 @@ class Checkpoint(AutoTrackable):
                     assigns = [s.restore([next(tensors) for _ in s.specs], None) for s in saveables]
                 self._restores[key] = fed, group(*assigns, name="restore_all")
         fed, restore = self._restores[key]
-        require_fit(wanted_by_operation(session.graph, restore.name), prefix)
+        require_fit(targets_of_operation(session.graph, restore.name), prefix)
         session.run(restore, {fed: prefix})
 
 
@@ -253,8 +253,8 @@ class LoadStatus:
 def _variables(root: Any, graph: Graph) -> list[Any]:
     """Returns the objects with an initializer below a root."""
     with graph.as_default():
-        found = walk(root)
-        return [v for v in [*found.objects, *(s for *_, s in slots_in(found))] if isinstance(v, Variable)]
+        reachable = walk(root)
+        return [v for v in [*reachable.objects, *(s for *_, s in slots_in(reachable))] if isinstance(v, Variable)]
 
 
 class InitializationOnlyStatus(LoadStatus):
@@ -287,12 +287,12 @@ class CheckpointLoadStatus(LoadStatus):
 
     def _supersede(self) -> None:
         """Ends older restorations of these objects that have no value which this one has not."""
-        for older in {each for kept in self._kept(self._match(eager_graph())) for each in kept}:
+        for older in {status for pending in self._pending_statuses(self._match(eager_graph())) for status in pending}:
             if older._missing <= self._missing:
                 older._settle()
 
     @staticmethod
-    def _kept(match: Match) -> list[set[CheckpointLoadStatus]]:
+    def _pending_statuses(match: Match) -> list[set[CheckpointLoadStatus]]:
         """Returns where the matched objects keep their restorations, which live as long as one of the objects does."""
         owners = [v for v in match.objects.values() if hasattr(v, "__dict__") and not isinstance(v, Variable)]
         return [vars(owner).setdefault("_restorations", set()) for owner in owners]
@@ -303,19 +303,19 @@ class CheckpointLoadStatus(LoadStatus):
     def restore_new(self) -> None:
         """Restores the objects that have been created since the last call, in eager execution."""
         match = self._match(eager_graph())
-        found = list(match.attributes(self._missing))
-        self._missing -= {saveable.name for saveable, _ in found}
-        self._restore_states(found)
-        self._root._run_restore(None, [saveable for saveable, _ in found], self._prefix)
-        for kept in self._kept(match) if self._missing else ():
-            kept.add(self)
+        attributes = list(match.attributes(self._missing))
+        self._missing -= {saveable.name for saveable, _ in attributes}
+        self._restore_states(attributes)
+        self._root._run_restore(None, [saveable for saveable, _ in attributes], self._prefix)
+        for pending in self._pending_statuses(match) if self._missing else ():
+            pending.add(self)
         if not self._missing:
             self._settle()
 
     def _settle(self) -> None:
         settle(self._key)
-        for kept in self._kept(self._match(eager_graph())):
-            kept.discard(self)
+        for pending in self._pending_statuses(self._match(eager_graph())):
+            pending.discard(self)
 
     def _match(self, graph: Graph) -> Match:
         with graph.as_default():
@@ -336,8 +336,8 @@ class CheckpointLoadStatus(LoadStatus):
                 continue  # it has no values of its own, and its parts are checked
             if number not in match.objects:
                 raise AssertionError(f"Unresolved object in checkpoint {match.path(number)}: {node}")
-            own = saved_by(match.objects[number])
-            unused = [a.name for a in node.attributes if a.name not in own and not a.optional_restore]
+            saveable_makers = saved_by(match.objects[number])
+            unused = [a.name for a in node.attributes if a.name not in saveable_makers and not a.optional_restore]
             if unused:
                 raise AssertionError(
                     "Unused attributes in these objects (the attributes exist in the checkpoint but were not "
@@ -349,10 +349,10 @@ class CheckpointLoadStatus(LoadStatus):
         graph = get_default_graph()
         match = self._match(graph)
         self._restore_states(match.attributes())
-        known = {id(value) for value in match.objects.values()}
-        saving = [value for value in match.found.objects if saved_by(value)]
+        matched_ids = {id(value) for value in match.objects.values()}
+        saving = [value for value in match.walk.objects if saved_by(value)]
         saving += [v for v in _variables(self._root, graph) if not any(v is other for other in saving)]
-        missing = [value for value in saving if id(value) not in known]
+        missing = [value for value in saving if id(value) not in matched_ids]
         if missing:
             raise AssertionError(
                 f"Found {len(missing)} Python objects that were not bound to checkpointed values, likely due to "
@@ -363,10 +363,10 @@ class CheckpointLoadStatus(LoadStatus):
     def assert_nontrivial_match(self) -> LoadStatus:
         match = self._match(get_default_graph())
         if len(match.objects) <= 1:
-            if len(match.found.objects) > 1:
+            if len(match.walk.objects) > 1:
                 raise AssertionError(
                     "Nothing except the root object matched a checkpointed value. Typically this means that the "
-                    f"checkpoint does not match the Python program: {match.found.objects[1:20]}"
+                    f"checkpoint does not match the Python program: {match.walk.objects[1:20]}"
                 )
             raise AssertionError(f"Nothing to load. No dependencies have been added to {self._root} yet.")
         return self
@@ -388,8 +388,8 @@ class CheckpointLoadStatus(LoadStatus):
             return
         session = session_for(session)
         match = self._run(session)
-        known = {id(value) for value in match.objects.values()}
-        others = [v.initializer for v in _variables(self._root, session.graph) if id(v) not in known]
+        matched_ids = {id(value) for value in match.objects.values()}
+        others = [v.initializer for v in _variables(self._root, session.graph) if id(v) not in matched_ids]
         if others:
             session.run(others)
 

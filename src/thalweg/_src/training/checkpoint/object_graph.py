@@ -77,7 +77,7 @@ class Walk:
     objects: list[Any] = field(default_factory=list)
     paths: dict[int, str] = field(default_factory=dict)
     numbers: dict[int, int] = field(default_factory=dict)
-    parts: list[list[tuple[str, Any]]] = field(default_factory=list)
+    children: list[list[tuple[str, Any]]] = field(default_factory=list)
 
     def add(self, value: Any, path: str) -> int:
         self.numbers[id(value)] = len(self.objects)
@@ -88,26 +88,26 @@ class Walk:
 
 def walk(root: Any) -> Walk:
     """Returns the objects that a checkpoint of a root contains, without the slots of optimizers."""
-    found = Walk()
-    found.add(root, "")
+    reachable = Walk()
+    reachable.add(root, "")
     waiting = deque([root])
     while waiting:
         value = waiting.popleft()
-        parts = list(dict(parts_of(value)).items())
-        found.parts.append(parts)
-        for name, part in parts:
-            if id(part) not in found.numbers:
-                path = found.paths[id(value)]
-                found.add(part, f"{path}/{_escaped(name)}" if path else _escaped(name))
-                waiting.append(part)
-    return found
+        children = list(dict(parts_of(value)).items())
+        reachable.children.append(children)
+        for name, child in children:
+            if id(child) not in reachable.numbers:
+                path = reachable.paths[id(value)]
+                reachable.add(child, f"{path}/{_escaped(name)}" if path else _escaped(name))
+                waiting.append(child)
+    return reachable
 
 
-def slots_in(found: Walk) -> Iterator[tuple[Any, str, Any, Any]]:
+def slots_in(reachable: Walk) -> Iterator[tuple[Any, str, Any, Any]]:
     """Yields (optimizer, name, variable, slot) for the slots of variables that are in a walk."""
-    for optimizer in [value for value in found.objects if isinstance(value, HasSlots)]:
+    for optimizer in [value for value in reachable.objects if isinstance(value, HasSlots)]:
         for name in optimizer.get_slot_names():
-            for variable in [value for value in found.objects if isinstance(value, Variable)]:
+            for variable in [value for value in reachable.objects if isinstance(value, Variable)]:
                 slot = _slot_of(optimizer, variable, name)
                 if slot is not None:
                     yield optimizer, name, variable, slot
@@ -118,25 +118,25 @@ def slots_in(found: Walk) -> Iterator[tuple[Any, str, Any, Any]]:
 
 def described(root: Any) -> tuple[Any, list[SaveableObject]]:
     """Returns the object graph below a root as a message, and the saveables of each object."""
-    found = walk(root)
+    reachable = walk(root)
     message = graph_message()
-    for parts in found.parts:
+    for children in reachable.children:
         node = message.nodes.add()
-        for name, part in parts:
-            node.children.add(node_id=found.numbers[id(part)], local_name=name)
-    for optimizer, name, variable, slot in list(slots_in(found)):
-        if id(slot) in found.numbers:
+        for name, child in children:
+            node.children.add(node_id=reachable.numbers[id(child)], local_name=name)
+    for optimizer, name, variable, slot in list(slots_in(reachable)):
+        if id(slot) in reachable.numbers:
             raise ValueError(f"the slot {name!r} of {variable.name!r} is also an attribute of another object: {slot!r}")
-        path = f"{found.paths[id(variable)]}/{_SLOTS}/{found.paths[id(optimizer)]}/{_escaped(name)}"
-        number = found.add(slot, path)
+        path = f"{reachable.paths[id(variable)]}/{_SLOTS}/{reachable.paths[id(optimizer)]}/{_escaped(name)}"
+        number = reachable.add(slot, path)
         message.nodes.add()
-        message.nodes[found.numbers[id(optimizer)]].slot_variables.add(
-            original_variable_node_id=found.numbers[id(variable)], slot_name=name, slot_variable_node_id=number
+        message.nodes[reachable.numbers[id(optimizer)]].slot_variables.add(
+            original_variable_node_id=reachable.numbers[id(variable)], slot_name=name, slot_variable_node_id=number
         )
     saveables: list[SaveableObject] = []
-    for value, node in zip(found.objects, message.nodes, strict=True):
+    for value, node in zip(reachable.objects, message.nodes, strict=True):
         for attribute, make in saved_by(value).items():
-            key = f"{found.paths[id(value)]}/{_ATTRIBUTES}/{_escaped(attribute)}"
+            key = f"{reachable.paths[id(value)]}/{_ATTRIBUTES}/{_escaped(attribute)}"
             saveables.append(make(key))
             node.attributes.add(name=attribute, full_name=full_name(value), checkpoint_key=key)
     return message, saveables
@@ -150,7 +150,7 @@ class Match:
     """The mapping between the objects of a program and those of a checkpoint."""
 
     message: Any
-    found: Walk
+    walk: Walk
     objects: dict[int, Any] = field(default_factory=dict)  # by their ids in the checkpoint
     numbers: dict[int, int] = field(default_factory=dict)  # by the identity of objects
 
@@ -171,10 +171,10 @@ class Match:
     def attributes(self, keys: Collection[str] | None = None) -> Iterator[tuple[SaveableObject, Any]]:
         """Yields what restores each attribute that both sides have, optionally under certain keys only."""
         for number, value in self.objects.items():
-            own = saved_by(value)
+            saveable_makers = saved_by(value)
             for attribute in self.message.nodes[number].attributes:
-                if attribute.name in own and (keys is None or attribute.checkpoint_key in keys):
-                    yield own[attribute.name](attribute.checkpoint_key), value
+                if attribute.name in saveable_makers and (keys is None or attribute.checkpoint_key in keys):
+                    yield saveable_makers[attribute.name](attribute.checkpoint_key), value
 
     def path(self, number: int) -> str:
         """Returns the name of an object in the checkpoint, for messages."""
@@ -197,9 +197,9 @@ def matched(root: Any, message: Any) -> Match:
     waiting = deque([0])
     while waiting:
         number = waiting.popleft()
-        parts = dict(parts_of(match.objects[number]))
+        children = dict(parts_of(match.objects[number]))
         for child in message.nodes[number].children:
-            if child.local_name in parts and match.bind(child.node_id, parts[child.local_name]):
+            if child.local_name in children and match.bind(child.node_id, children[child.local_name]):
                 waiting.append(child.node_id)
     for number, value in list(match.objects.items()):
         if not isinstance(value, HasSlots):

@@ -77,10 +77,10 @@ def prefix_of(ckpt_dir_or_file: Any) -> str:
     path = os.fspath(ckpt_dir_or_file)
     if not os.path.isdir(path):
         return path  # type: ignore[no-any-return]
-    found = latest_checkpoint(path)
-    if found is None:
+    prefix = latest_checkpoint(path)
+    if prefix is None:
         raise ValueError(f"Couldn't find 'checkpoint' file or checkpoints in given directory {path}")
-    return found
+    return prefix
 
 
 # -- variables that start from a checkpoint ---------------------------------------------------------------------------
@@ -132,8 +132,8 @@ def _start_scope(prefix: str, reader: CheckpointReader, shapes: dict[str, Any], 
     if source and not source.endswith("/"):
         raise ValueError(f"assignment_map: {target!r} is a scope, but {source!r} is not: expected '{source}/'")
     variables, partitioned = _stored()
-    parts = {id(part) for whole in partitioned.values() for part in whole}
-    chosen = {name: v for name, v in variables.items() if name.startswith(scope) and id(v) not in parts}
+    partition_ids = {id(partition) for whole in partitioned.values() for partition in whole}
+    chosen = {name: v for name, v in variables.items() if name.startswith(scope) and id(v) not in partition_ids}
     chosen |= {name: v for name, v in partitioned.items() if name.startswith(scope)}
     for name, variable in sorted(chosen.items()):
         full = start + name[len(scope) :]
@@ -151,8 +151,8 @@ def _start_from(prefix: str, reader: CheckpointReader, source: str, target: Any)
         raise ValueError(
             f"Tensor {source} is not found in {prefix} checkpoint: it has {', '.join(sorted(shapes)[:20])}"
         )
-    parts = list(target) if isinstance(target, list | PartitionedVariable) else [target]
-    for variable in parts:
+    partitions = list(target) if isinstance(target, list | PartitionedVariable) else [target]
+    for variable in partitions:
         info = variable._get_save_slice_info() if isinstance(target, list | PartitionedVariable) else None
         whole = list(info.full_shape) if info is not None else variable.get_shape()
         if not variable.get_shape().is_fully_defined() and info is None:

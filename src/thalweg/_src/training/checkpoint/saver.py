@@ -17,7 +17,7 @@ from thalweg._src.graph.default import executing_eagerly, get_default_graph
 from thalweg._src.graph.scopes import GraphKeys, get_collection
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.runtime.resources.checkpoint_writers import BackgroundWriter
-from thalweg._src.training.checkpoint.fit import require_fit, wanted_by_operation, wanted_by_saveables
+from thalweg._src.training.checkpoint.fit import require_fit, targets_of_operation, targets_of_saveables
 from thalweg._src.training.checkpoint.meta_graph import (
     export_meta_graph,
     import_elements,
@@ -105,7 +105,7 @@ class Saver:
         self._last_checkpoints: list[tuple[str, float]] = []
         self._to_delete: list[tuple[str, float]] = []
         self._saving = threading.Lock()  # serializes saves of several threads, so that the last one is the newest step
-        self._next_kept = time.time() + keep_checkpoint_every_n_hours * 3600
+        self._next_preserved = time.time() + keep_checkpoint_every_n_hours * 3600
         if not defer_build:
             self.build()
 
@@ -245,8 +245,8 @@ class Saver:
             self._last_checkpoints.append((prefix, time.time()))
         if self._max_to_keep and len(self._last_checkpoints) > self._max_to_keep:
             oldest = self._last_checkpoints.pop(0)
-            if oldest[1] > self._next_kept:
-                self._next_kept += self._keep_hours * 3600
+            if oldest[1] > self._next_preserved:
+                self._next_preserved += self._keep_hours * 3600
             else:
                 self._to_delete.append(oldest)
         update_checkpoint_state(
@@ -276,9 +276,9 @@ class Saver:
         saveables = saveables_for(self._var_list) if self._is_eager else []
         try:
             if self._is_eager:
-                require_fit(wanted_by_saveables(saveables, self._reshape), prefix)
+                require_fit(targets_of_saveables(saveables, self._reshape), prefix)
             else:
-                require_fit(wanted_by_operation(sess.graph, self.saver_def.restore_op_name), prefix)
+                require_fit(targets_of_operation(sess.graph, self.saver_def.restore_op_name), prefix)
         except errors.NotFoundError:
             if not self._restore_objects(sess, prefix):
                 raise
@@ -291,10 +291,10 @@ class Saver:
     def _restore_objects(self, sess: Any, prefix: str) -> bool:
         """Restores an object-based checkpoint by full names; returns False for other checkpoints."""
         with contextlib.nullcontext() if self._is_eager else sess.graph.as_default():
-            found = variables_by_object(self._var_list, prefix)
-            if found is not None:
-                Saver(found).restore(sess, prefix)
-        return found is not None
+            variables_by_key = variables_by_object(self._var_list, prefix)
+            if variables_by_key is not None:
+                Saver(variables_by_key).restore(sess, prefix)
+        return variables_by_key is not None
 
     def restore_latest_good(
         self, sess: Any, checkpoint_dir: PathLike, latest_filename: str | None = None
@@ -333,7 +333,7 @@ class Saver:
 
     def recover_last_checkpoints(self, checkpoint_paths: Sequence[str], verify: bool = False) -> None:
         """Takes over existing checkpoints of an earlier run; with verify, only intact ones."""
-        kept = []
+        usable_prefixes = []
         for prefix in checkpoint_paths:
             if not checkpoint_exists(prefix):
                 continue
@@ -343,8 +343,8 @@ class Saver:
             except errors.OpError as error:
                 logging.warning("the checkpoint %s cannot be used: %s", prefix, error)
                 continue
-            kept.append(prefix)
-        self._last_checkpoints = list(zip(kept, get_checkpoint_mtimes(kept)))
+            usable_prefixes.append(prefix)
+        self._last_checkpoints = list(zip(usable_prefixes, get_checkpoint_mtimes(usable_prefixes)))
 
     # -- messages -----------------------------------------------------------------------------------------------------
 

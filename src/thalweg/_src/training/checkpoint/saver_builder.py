@@ -92,10 +92,10 @@ def grouped_by_name(op_list: Iterable[Any]) -> dict[str, Any]:
     for item in sorted(op_list, key=lambda item: item.name):
         info = item._get_save_slice_info() if isinstance(item, Variable) else None
         if info is not None:
-            parts = named.setdefault(info.full_name, [])
-            if not isinstance(parts, list):
+            partitions = named.setdefault(info.full_name, [])
+            if not isinstance(partitions, list):
                 raise ValueError(f"Mixing slices and non-slices with the same name: {info.full_name}")
-            parts.append(item)
+            partitions.append(item)
             continue
         name = _name_of(item)
         if name in named:
@@ -138,13 +138,15 @@ def _saveables(name: str, item: Any) -> Iterator[SaveableObject]:
     elif isinstance(item, Variable):
         yield VariableSaveable(item, "", name)
     elif isinstance(item, list | tuple | PartitionedVariable):
-        parts = list(item)
-        infos: list[Any] = [part._get_save_slice_info() if isinstance(part, Variable) else None for part in parts]
+        partitions = list(item)
+        infos: list[Any] = [
+            partition._get_save_slice_info() if isinstance(partition, Variable) else None for partition in partitions
+        ]
         if None in infos:
-            raise ValueError(f"Slices must all be slices: {parts}")
+            raise ValueError(f"Slices must all be slices: {partitions}")
         if len({info.full_name for info in infos}) > 1:
             raise ValueError(f"Slices must all be from the same tensor: {sorted({i.full_name for i in infos})}")
-        yield from (VariableSaveable(part, info.spec, name) for part, info in zip(parts, infos))
+        yield from (VariableSaveable(partition, info.spec, name) for partition, info in zip(partitions, infos))
     elif isinstance(item, Tensor):
         yield _TensorSaveable(item, name)
     else:
@@ -181,8 +183,10 @@ class SaverBuilder:
         tensors = [item.op if not isinstance(item, VariableSaveable) else item.op._handle for item in saveables]
         values = [tensor for tensor in tensors if isinstance(tensor, Tensor)]
         with name_scope(name, "save", values), get_default_graph().control_dependencies(None):
-            given = placeholder_with_default(constant(filename, name="filename/input"), shape=(), name="filename")
-            prefix = placeholder_with_default(given, shape=(), name="Const")
+            filename_tensor = placeholder_with_default(
+                constant(filename, name="filename/input"), shape=(), name="filename"
+            )
+            prefix = placeholder_with_default(filename_tensor, shape=(), name="Const")
             if sharded:
                 per_device = _by_device(saveables)
                 save = self._add_sharded_save(prefix, per_device)

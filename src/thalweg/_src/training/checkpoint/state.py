@@ -110,7 +110,7 @@ def get_checkpoint_state(checkpoint_dir: PathLike, latest_filename: str | None =
     return state
 
 
-def own_checkpoints(checkpoint_dir: PathLike, state: Any) -> list[str]:
+def deletable_checkpoints(checkpoint_dir: PathLike, state: Any) -> list[str]:
     """Returns the checkpoints of a state that are in its folder, the only ones that may be deleted as old.
 
     The file may come from another machine, or from someone else.
@@ -156,7 +156,7 @@ def latest_good_checkpoint(checkpoint_dir: Any, latest_filename: str | None = No
     except ValueError:
         state = None
     named = [] if state is None else [state.model_checkpoint_path, *reversed(state.all_model_checkpoint_paths)]
-    for prefix in dict.fromkeys([*named, *_found(folder)]):
+    for prefix in dict.fromkeys([*named, *_listed(folder)]):
         try:
             check_checkpoint(prefix)
             return str(prefix)
@@ -165,7 +165,7 @@ def latest_good_checkpoint(checkpoint_dir: Any, latest_filename: str | None = No
     return None
 
 
-def _found(folder: str) -> list[str]:
+def _listed(folder: str) -> list[str]:
     """Returns the checkpoints in a folder, newest first, whatever the state file lists."""
     try:
         names = [name for name in os.listdir(folder) if name.endswith(_INDEX)]
@@ -226,13 +226,13 @@ def checkpoints_iterator(
     """Yields checkpoints of a folder as they appear, until none has appeared for `timeout` seconds."""
     last: str | None = None
     while True:
-        found = wait_for_new_checkpoint(checkpoint_dir, last, timeout=timeout)
-        if found is None:
+        checkpoint = wait_for_new_checkpoint(checkpoint_dir, last, timeout=timeout)
+        if checkpoint is None:
             if timeout_fn is None or timeout_fn():
                 return
             continue
-        start, last = time.monotonic(), found
-        yield found
+        start, last = time.monotonic(), checkpoint
+        yield checkpoint
         time.sleep(max(0.0, min_interval_secs - (time.monotonic() - start)))
 
 
@@ -253,9 +253,9 @@ def wait_for_new_checkpoint(
     """
     until = None if timeout is None else time.monotonic() + timeout
     while True:
-        found = latest_checkpoint(checkpoint_dir)
-        if found is not None and found != last_checkpoint:
-            return found
+        checkpoint = latest_checkpoint(checkpoint_dir)
+        if checkpoint is not None and checkpoint != last_checkpoint:
+            return checkpoint
         left = seconds_to_sleep if until is None else until - time.monotonic()
         if left <= 0:
             return None

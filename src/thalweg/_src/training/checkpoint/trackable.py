@@ -96,10 +96,10 @@ def _of_attributes(value: Any) -> Iterator[Part]:
     return attributes_of(value)
 
 
-def attributes_of(value: Any, wanted_type: Any = None, without: frozenset[str] = frozenset()) -> Iterator[Part]:
+def attributes_of(value: Any, value_type: Any = None, without: frozenset[str] = frozenset()) -> Iterator[Part]:
     """Yields the attributes that a checkpoint can track, optionally only those of one type."""
     for name, item in vars(value).items():
-        if name not in without and (wanted_type is None or isinstance(item, wanted_type)) and is_trackable(item):
+        if name not in without and (value_type is None or isinstance(item, value_type)) and is_trackable(item):
             yield name, item
 
 

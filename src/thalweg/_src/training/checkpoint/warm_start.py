@@ -68,8 +68,8 @@ def warm_start(
     prefix = prefix_of(ckpt_to_initialize_from)
     if not names:
         names = _keys_of_objects(prefix, grouped)
-    for what, given in (("var_name_to_prev_var_name", names), ("var_name_to_vocab_info", infos)):
-        unused = sorted(set(given) - set(grouped))
+    for what, entries in (("var_name_to_prev_var_name", names), ("var_name_to_vocab_info", infos)):
+        unused = sorted(set(entries) - set(grouped))
         if unused:
             raise ValueError(f"{what} names variables that are not among {sorted(grouped)}: {unused}")
     for name, variables in grouped.items():
@@ -84,15 +84,15 @@ def warm_start(
 def _grouped(chosen: Any) -> dict[str, list[Any]]:
     """Returns variables by their names in a checkpoint, with the partitions of a variable together."""
     if chosen is None or isinstance(chosen, str):
-        found = trainable_variables(chosen)
+        variables = trainable_variables(chosen)
     elif isinstance(chosen, list) and all(isinstance(item, str) for item in chosen):
-        found = [variable for name in chosen for variable in global_variables(name)]
+        variables = [variable for name in chosen for variable in global_variables(name)]
     elif isinstance(chosen, list) and all(isinstance(item, Variable | PartitionedVariable | list) for item in chosen):
-        found = [part for item in chosen for part in ([item] if isinstance(item, Variable) else item)]
+        variables = [partition for item in chosen for partition in ([item] if isinstance(item, Variable) else item)]
     else:
         raise ValueError(f"vars_to_warm_start: expected a string, or a list of strings or variables, not {chosen!r}")
     grouped: dict[str, list[Any]] = {}
-    for variable in found:
+    for variable in variables:
         info = variable._get_save_slice_info()
         grouped.setdefault(variable.op.name if info is None else info.full_name, []).append(variable)
     return grouped
@@ -118,10 +118,10 @@ def _start_with_vocabulary(prefix: str, source: str, variables: list[Any], info:
         shape = variable.get_shape().as_list()
         if len(shape) != 2:
             raise ValueError(f"{variable.name} has shape {shape}: only matrices have a vocabulary along an axis")
-        part = variable._get_save_slice_info()
-        if part is not None and any(part.var_offset[1:]):
+        slice_info = variable._get_save_slice_info()
+        if slice_info is not None and any(slice_info.var_offset[1:]):
             raise ValueError(f"{variable.name}: a matrix with a vocabulary may be partitioned only by rows")
-        offset = 0 if part is None else part.var_offset[0]
+        offset = 0 if slice_info is None else slice_info.var_offset[0]
         graph = variable.graph
         with graph.as_default(), graph.control_dependencies(None), name_scope(f"{variable.op.name}/warm_start"):
             with device(None), device("/cpu:0"):
@@ -137,10 +137,12 @@ def _remapped(prefix: str, source: str, shape: list[int], offset: int, info: Voc
     fill = info.backup_initializer or (lambda shape, dtype=dtypes.float32: zeros(shape, dtype))
     expected = info.new_vocab_size + info.num_oov_buckets
     if info.axis == 0:
-        known = max(0, min(shape[0], info.new_vocab_size - offset))
-        rows, present = _remapping(info, offset, known)
-        matrix = _loaded(prefix, source, rows, constant([], dtypes.int64), known, shape[1], present * shape[1], fill)
-        rest = [shape[0] - known, shape[1]]
+        row_count = max(0, min(shape[0], info.new_vocab_size - offset))
+        rows, present = _remapping(info, offset, row_count)
+        matrix = _loaded(
+            prefix, source, rows, constant([], dtypes.int64), row_count, shape[1], present * shape[1], fill
+        )
+        rest = [shape[0] - row_count, shape[1]]
     else:
         if shape[1] != expected:
             raise ValueError(

@@ -74,10 +74,10 @@ class CollectiveAllReduce(CrossDeviceOps):
             results = self._reduce_slices(reduce_op, values, places)
         else:
             results = self._reduce_dense(reduce_op, values, places)
-        wanted = devices_of(destinations)
-        if wanted == places:
+        target_places = devices_of(destinations)
+        if target_places == places:
             return results[0] if len(results) == 1 else Mirrored(results)
-        return broadcast_copies(results[0], wanted)
+        return broadcast_copies(results[0], target_places)
 
     def _reduce_dense(self, reduce_op: ReduceOp, values: Sequence[Any], places: Sequence[str]) -> list[Tensor]:
         size = len(values) * self._workers
@@ -112,9 +112,9 @@ class CollectiveAllReduce(CrossDeviceOps):
                 counts.append(unsorted_segment_sum(ones, value.indices, number))
                 shapes.append(value.dense_shape)
         sums = self._reduce_dense(reduce_op, rows, places)
-        found = self._reduce_dense(ReduceOp.SUM, counts, places)
+        total_counts = self._reduce_dense(ReduceOp.SUM, counts, places)
         results = []
-        for total, count, shape, place in zip(sums, found, shapes, places):
+        for total, count, shape, place in zip(sums, total_counts, shapes, places):
             with placed_on(place):
                 indices = squeeze(where(greater(count, 0)), axis=[1])
                 results.append(IndexedSlices(gather(total, indices), indices, shape))
@@ -166,12 +166,12 @@ class HierarchicalCopyAllReduce(_LocalAllReduce):
         groups = [
             range(start, min(start + _GROUP_OF_GPUS, len(values))) for start in range(0, len(values), _GROUP_OF_GPUS)
         ]
-        parts = []
+        group_sums = []
         for members in groups:
             with placed_on(places[members[0]]):
-                parts.append(summed([values[index] for index in members]))
+                group_sums.append(summed([values[index] for index in members]))
         with placed_on(places[0]):
-            total = summed(parts)
+            total = summed(group_sums)
             total = divided(total, len(values)) if reduce_op is ReduceOp.MEAN else total
         results = []
         for members in groups:

@@ -1,4 +1,4 @@
-"""Distributed input: iterators that give each replica its part of a batch, or an element of its own."""
+"""Distributed input: iterators that give each replica its share of a batch, or an element of its own."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ class DistributedIterator:
     def get_next(self, name: str | None = None) -> Any:
         """Returns the next input of each replica, as distributed values."""
         # One replica takes its input as it is: regrouping would make one-element distributed values of it.
-        parts = self._parts(name)
-        return parts[0] if len(parts) == 1 else regroup(parts)
+        inputs = self._inputs(name)
+        return inputs[0] if len(inputs) == 1 else regroup(inputs)
 
     def __iter__(self) -> DistributedIterator:
         return self
@@ -75,7 +75,7 @@ class DistributedIterator:
 
     next = __next__
 
-    def _parts(self, name: str | None) -> list[Any]:
+    def _inputs(self, name: str | None) -> list[Any]:
         raise NotImplementedError
 
 
@@ -98,23 +98,23 @@ class SplitIterator(_OfDataset):
     def __init__(self, shares: Shares, dataset: Any, one_shot: bool = False) -> None:
         super().__init__(shares, _with_rows_for_all(dataset, shares.total), one_shot)
 
-    def _parts(self, name: str | None) -> list[Any]:
+    def _inputs(self, name: str | None) -> list[Any]:
         shares = self._shares
         with placed_on(shares.host):
             batch = self._iterator.get_next(name)
             if shares.total == 1:
                 return [batch]
-            return [_part(batch, shares.first + index, shares.total) for index in range(shares.local)]
+            return [_share_of(batch, shares.first + index, shares.total) for index in range(shares.local)]
 
 
-def _part(batch: Any, index: int, total: int) -> Any:
+def _share_of(batch: Any, index: int, total: int) -> Any:
     return map_structure(lambda whole: _rows(whole, index, total), batch)
 
 
 def _rows(whole: Any, index: int, total: int) -> Tensor:
     """Returns the rows of one replica: as many for each, except for the last one of a batch that is too small."""
-    known = whole.get_shape()[0].value
-    count: Any = (shape(whole)[0] + (total - 1)) // total if known is None else -(-known // total)
+    batch_size = whole.get_shape()[0].value
+    count: Any = (shape(whole)[0] + (total - 1)) // total if batch_size is None else -(-batch_size // total)
     return whole[index * count : (index + 1) * count]  # type: ignore[no-any-return]
 
 
@@ -155,14 +155,14 @@ class TurnIterator(_OfDataset):
     def __init__(self, shares: Shares, dataset: Any, one_shot: bool = False) -> None:
         super().__init__(shares, dataset, one_shot)
 
-    def _parts(self, name: str | None) -> list[Any]:
-        parts: list[Any] = []
+    def _inputs(self, name: str | None) -> list[Any]:
+        elements: list[Any] = []
         with placed_on(self._shares.host):
             for _ in range(self._shares.local):
                 # In their order: concurrent operations would take elements in any order.
-                with control_dependencies([flatten(parts[-1])[0].op]) if parts else contextlib.nullcontext():
-                    parts.append(self._iterator.get_next(name))
-        return parts
+                with control_dependencies([flatten(elements[-1])[0].op]) if elements else contextlib.nullcontext():
+                    elements.append(self._iterator.get_next(name))
+        return elements
 
 
 class CallIterator(DistributedIterator):
@@ -172,7 +172,7 @@ class CallIterator(DistributedIterator):
         super().__init__(shares, no_op())
         self._function = function
 
-    def _parts(self, name: str | None) -> list[Any]:
+    def _inputs(self, name: str | None) -> list[Any]:
         with placed_on(self._shares.host):
             return [self._function() for _ in range(self._shares.local)]
 

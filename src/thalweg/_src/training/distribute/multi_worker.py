@@ -96,8 +96,8 @@ class MultiWorkerExtended(MirroredExtended):
             dtype = value.dtype.base_dtype
             if dtype not in _SENT or not shapes.is_fully_defined(value.dims):
                 return value
-            given = (value.shape, dtype, self._workers, group, instance)
-            return broadcast_send(value, *given) if self.should_checkpoint else broadcast_recv(*given)
+            settings = (value.shape, dtype, self._workers, group, instance)
+            return broadcast_send(value, *settings) if self.should_checkpoint else broadcast_recv(*settings)
 
         return create
 

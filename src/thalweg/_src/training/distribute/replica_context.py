@@ -94,12 +94,12 @@ def require_replica_context(replica: ReplicaContext) -> None:
     if (mode is None and replica.strategy._is_default) or (mode is not None and mode.replica is replica):
         return
     if mode is None:
-        found = "outside of the scope of a strategy"
+        where = "outside of the scope of a strategy"
     elif mode.replica is None:
-        found = "in a cross-replica context"
+        where = "in a cross-replica context"
     else:
-        found = "in the context of another replica"
+        where = "in the context of another replica"
     raise RuntimeError(
-        f"a method of this ReplicaContext was called {found}: call it from the function that the strategy runs in "
+        f"a method of this ReplicaContext was called {where}: call it from the function that the strategy runs in "
         "each replica, on what tf.distribute.get_replica_context() returns there"
     )

@@ -154,10 +154,10 @@ class SharedVariables:
                 return variable
 
             return create
-        found = self._unnamed()
+        shared_variables = self._unnamed()
 
         def reuse(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
-            variable = next(found, None)
+            variable = next(shared_variables, None)
             if variable is None:
                 raise RuntimeError(
                     f"replica {index} creates the variable {kwargs.get('name')!r}, which replica 0 does not: each "

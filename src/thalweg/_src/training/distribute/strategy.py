@@ -110,12 +110,14 @@ class Strategy:
     def _reduce(self, reduce_op: ReduceOp, value: Any, axis: int | None) -> Any:
         if axis is None:
             return self._extended._reduce_here(reduce_op, value)
-        total = self._extended.call_for_each_replica(lambda part: reduce_sum(part, axis), args=(value,))
+        total = self._extended.call_for_each_replica(lambda local_value: reduce_sum(local_value, axis), args=(value,))
         total = self._extended._reduce_here(ReduceOp.SUM, total)
         if reduce_op is ReduceOp.SUM:
             return total
         # Replicas may have parts of different sizes, so that a mean of their means would be wrong.
-        counts = self._extended.call_for_each_replica(lambda part: cast(shape(part)[axis], dtypes.int64), args=(value,))
+        counts = self._extended.call_for_each_replica(
+            lambda local_value: cast(shape(local_value)[axis], dtypes.int64), args=(value,)
+        )
         return divide(total, cast(self._extended._reduce_here(ReduceOp.SUM, counts), total.dtype))
 
     def experimental_local_results(self, value: Any) -> tuple[Any, ...]:

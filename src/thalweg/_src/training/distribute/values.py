@@ -65,8 +65,8 @@ class Mirrored(DistributedValues):
 
 
 def _convert(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
-    found = value.get()
-    return found if isinstance(found, Tensor) else NotImplemented
+    local_value = value.get()
+    return local_value if isinstance(local_value, Tensor) else NotImplemented
 
 
 register_tensor_conversion_function(DistributedValues, _convert)

@@ -19,12 +19,12 @@ class Barrier:
 
     def __init__(self, types: Any, shapes: Any = None, shared_name: str | None = None, name: str = "barrier") -> None:
         self._types = _as_types(types)
-        known = _as_shapes(shapes, len(self._types))
-        if known is not None and any(0 in (shape or ()) for shape in known):
+        component_shapes = _as_shapes(shapes, len(self._types))
+        if component_shapes is not None and any(0 in (shape or ()) for shape in component_shapes):
             raise ValueError(f"shapes: empty components are not supported, received {shapes!r}")
         self._barrier_ref = ops.barrier_op(
             component_types=self._types,
-            shapes=known or (),
+            shapes=component_shapes or (),
             container=get_default_graph().scopes.container,
             shared_name=shared_name,
             name=name,

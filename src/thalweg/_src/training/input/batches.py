@@ -40,17 +40,17 @@ class _Examples:
         self._original = lists[0]
         self.enqueue_many = enqueue_many
         self.keep_input = _keep_input(keep_input, enqueue_many)
-        tensors = [[convert_to_tensor_or_sparse_tensor(tensor) for tensor in _listed(each)] for each in lists]
+        tensors = [[convert_to_tensor_or_sparse_tensor(tensor) for tensor in _listed(example)] for example in lists]
         if not tensors[0]:
             raise ValueError("a batch needs at least one tensor")
-        self._sparse = [_sparse_info(each, enqueue_many) for each in tensors[0]]
-        if any(len(each) != len(tensors[0]) for each in tensors):
+        self._sparse = [_sparse_info(example, enqueue_many) for example in tensors[0]]
+        if any(len(example) != len(tensors[0]) for example in tensors):
             raise ValueError("all lists of tensors must have the same length")
-        self.lists = [[self._written(tensor) for tensor in each] for each in tensors]
+        self.lists = [[self._written(tensor) for tensor in example] for example in tensors]
         self.types = [tensor.dtype for tensor in self.lists[0]]
         for other in self.lists[1:]:
             if [tensor.dtype for tensor in other] != self.types:
-                shown = [", ".join(tensor.dtype.name for tensor in each) for each in (self.lists[0], other)]
+                shown = [", ".join(tensor.dtype.name for tensor in example) for example in (self.lists[0], other)]
                 raise TypeError(f"the tensors of all lists must have the same types: {shown[0]} and {shown[1]}")
 
     def _written(self, tensor: Any) -> Tensor:
@@ -58,45 +58,45 @@ class _Examples:
             return tensor  # type: ignore[no-any-return]
         return serialize_many_sparse(tensor) if self.enqueue_many else serialize_sparse(tensor)
 
-    def shapes(self, given: Any) -> Any:
+    def shapes(self, requested_shapes: Any) -> Any:
         """Returns the shape of each component of one example."""
-        if given is not None:
-            return given
+        if requested_shapes is not None:
+            return requested_shapes
         result: list[Shape] = []
         for index in range(len(self.types)):
             merged: Shape = None
-            for each in self.lists:
-                shape = each[index].dims
+            for example in self.lists:
+                shape = example[index].dims
                 if shape is None or (self.enqueue_many and not shape):
-                    raise ValueError(f"Cannot infer Tensor's rank: {each[index]}; pass shapes")
+                    raise ValueError(f"Cannot infer Tensor's rank: {example[index]}; pass shapes")
                 merged = shapes.merge(merged, shape[1:] if self.enqueue_many else shape)
             result.append(merged)
         return result
 
     def fill(self, queue: QueueBase, num_threads: int = 1) -> None:
         """Adds the queue runner that enqueues the examples."""
-        add_queue_runner(QueueRunner(queue, [self._enqueue(queue, each) for each in self.lists] * num_threads))
+        add_queue_runner(QueueRunner(queue, [self._enqueue(queue, example) for example in self.lists] * num_threads))
 
     def _enqueue(self, queue: QueueBase, tensors: list[Tensor]) -> Operation:
         put: Callable[[Any], Operation] = queue.enqueue_many if self.enqueue_many else queue.enqueue
         if self.keep_input.dims:
             return put([boolean_mask(tensor, self.keep_input) for tensor in tensors])
-        known = constant_value(self.keep_input)
-        if known is not None:
-            return put(tensors) if known else no_op()
+        static_keep = constant_value(self.keep_input)
+        if static_keep is not None:
+            return put(tensors) if static_keep else no_op()
         result = cond(self.keep_input, lambda: put(tensors), no_op)
         return result.op if isinstance(result, Tensor) else result
 
     def restored(self, taken: Any) -> Any:
         """Returns a batch in the structure of the examples: with sparse tensors, and as a dictionary if given so."""
-        parts = list(taken) if isinstance(taken, list) else [taken]
-        parts = [
-            part if sparse is None else deserialize_many_sparse(part, sparse.dtype, _plus_one(sparse.rank))
-            for part, sparse in zip(parts, self._sparse)
+        components = list(taken) if isinstance(taken, list) else [taken]
+        components = [
+            component if sparse is None else deserialize_many_sparse(component, sparse.dtype, _plus_one(sparse.rank))
+            for component, sparse in zip(components, self._sparse)
         ]
         if isinstance(self._original, dict):
-            return dict(zip(sorted(self._original, key=str), parts))
-        return parts if isinstance(taken, list) else parts[0]
+            return dict(zip(sorted(self._original, key=str), components))
+        return components if isinstance(taken, list) else components[0]
 
 
 def _listed(tensors: Any) -> list[Any]:
@@ -111,7 +111,9 @@ def _lists(tensors_list: Any) -> list[Any]:
     lists = list(tensors_list)
     if not lists:
         raise ValueError("expected at least one list of tensors")
-    if isinstance(lists[0], dict) and any(not isinstance(each, dict) or set(each) != set(lists[0]) for each in lists):
+    if isinstance(lists[0], dict) and any(
+        not isinstance(example, dict) or set(example) != set(lists[0]) for example in lists
+    ):
         raise ValueError("all dictionaries of tensors must have the same keys")
     return lists
 
@@ -133,8 +135,8 @@ def _keep_input(keep_input: Any, enqueue_many: bool) -> Tensor:
     if tensor.dims is None:
         raise ValueError("keep_input: its rank must be known statically")
     if len(tensor.dims) > 1 or (tensor.dims and not enqueue_many):
-        wanted = "a scalar or a vector" if enqueue_many else "a scalar, since each step has one example"
-        raise ValueError(f"keep_input: expected {wanted}, received shape {shapes.show(tensor.dims)}")
+        expectation = "a scalar or a vector" if enqueue_many else "a scalar, since each step has one example"
+        raise ValueError(f"keep_input: expected {expectation}, received shape {shapes.show(tensor.dims)}")
     return tensor
 
 
@@ -144,7 +146,7 @@ def _taken(queue: QueueBase, batch_size: Any, allow_smaller: bool, examples: _Ex
 
 
 def _flat(lists: Sequence[Any]) -> list[Any]:
-    return [tensor for each in lists for tensor in _listed(each)]
+    return [tensor for example in lists for tensor in _listed(example)]
 
 
 def _batch(

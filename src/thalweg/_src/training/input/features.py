@@ -63,7 +63,7 @@ class FixedLenSequenceFeature(namedtuple("FixedLenSequenceFeature", "shape dtype
 
 
 @dataclass(slots=True)
-class _Wanted:
+class _FeatureSpecs:
     """Feature specifications by type, in the order of their keys."""
 
     sparse: dict[str, DType] = field(default_factory=dict)
@@ -73,10 +73,10 @@ class _Wanted:
     named: set[str] = field(default_factory=set)
 
 
-def _wanted(features: Mapping[str, Any], *types: Any, sequence: bool = False) -> _Wanted:
+def _specs_by_type(features: Mapping[str, Any], *types: Any, sequence: bool = False) -> _FeatureSpecs:
     """Sorts feature specifications by type; rejects types that are not supported here."""
     require_kind("features", features, Mapping, "a dict of features")
-    result = _Wanted(named=set(features))
+    result = _FeatureSpecs(named=set(features))
     for key in sorted(features):
         feature = features[key]
         if not isinstance(feature, types):
@@ -92,33 +92,33 @@ def _wanted(features: Mapping[str, Any], *types: Any, sequence: bool = False) ->
     return result
 
 
-def _add_sparse(wanted: _Wanted, key: str, dtype: Any) -> None:
+def _add_sparse(specs: _FeatureSpecs, key: str, dtype: Any) -> None:
     dtype = dtypes.as_dtype(dtype)
-    if wanted.sparse.setdefault(key, dtype) is not dtype:
-        raise ValueError(f"Conflicting type {wanted.sparse[key].name} vs {dtype.name} for  feature {key}.")
+    if specs.sparse.setdefault(key, dtype) is not dtype:
+        raise ValueError(f"Conflicting type {specs.sparse[key].name} vs {dtype.name} for  feature {key}.")
 
 
-def _add_composite(wanted: _Wanted, key: str, feature: SparseFeature) -> None:
+def _add_composite(specs: _FeatureSpecs, key: str, feature: SparseFeature) -> None:
     if not feature.index_key or not feature.value_key:
         raise ValueError(f"Missing index_key or value_key for SparseFeature {key}. Received feature={feature}.")
     for index_key in _index_keys(feature):
-        _add_sparse(wanted, index_key, dtypes.int64)
-    _add_sparse(wanted, feature.value_key, feature.dtype)
-    wanted.composite[key] = feature
+        _add_sparse(specs, index_key, dtypes.int64)
+    _add_sparse(specs, feature.value_key, feature.dtype)
+    specs.composite[key] = feature
 
 
 def _index_keys(feature: SparseFeature) -> list[str]:
     return [feature.index_key] if isinstance(feature.index_key, str) else list(feature.index_key)
 
 
-def _add_dense(wanted: _Wanted, key: str, feature: Any, sequence: bool) -> None:
+def _add_dense(specs: _FeatureSpecs, key: str, feature: Any, sequence: bool) -> None:
     if feature.shape is None:
         raise ValueError(f"Missing shape for feature {key}. Received feature={feature}.")
     shape, default = as_shape(feature.shape), feature.default_value
     if isinstance(feature, FixedLenSequenceFeature):
         if sequence:
             if feature.allow_missing:
-                wanted.may_miss.append(key)
+                specs.may_miss.append(key)
         elif not feature.allow_missing:
             raise ValueError(f"feature {key}: a FixedLenSequenceFeature of an Example needs allow_missing=True")
         else:
@@ -128,17 +128,17 @@ def _add_dense(wanted: _Wanted, key: str, feature: Any, sequence: bool) -> None:
         raise ValueError(f"feature {key} has an unknown first dimension: {feature}; hint: FixedLenSequenceFeature")
     if shape is None or None in shape[1:]:
         raise ValueError(f"feature {key} has an unknown dimension: {feature.shape}")
-    wanted.dense[key] = (dtypes.as_dtype(feature.dtype), shape, default)
+    specs.dense[key] = (dtypes.as_dtype(feature.dtype), shape, default)
 
 
 def _blank(dtype: Any) -> Any:
     return b"" if dtypes.as_dtype(dtype) is dtypes.string else 0
 
 
-def _defaults(wanted: _Wanted) -> list[Tensor]:
+def _defaults(specs: _FeatureSpecs) -> list[Tensor]:
     """Returns the default of each dense feature; no default is an empty tensor."""
     result = []
-    for key, (dtype, shape, default) in wanted.dense.items():
+    for key, (dtype, shape, default) in specs.dense.items():
         if default is None:
             result.append(constant(np.empty(0, dtype.as_numpy_dtype), dtype, name=f"key_{_plain(key)}_none"))
             continue
@@ -154,18 +154,18 @@ def _plain(key: str) -> str:
     return "".join(c if c.isascii() and c.isalnum() else "_" for c in key)
 
 
-def _named(wanted: _Wanted, indices: Any, values: Any, shapes: Any, dense: Any) -> dict[str, Any]:
+def _named(specs: _FeatureSpecs, indices: Any, values: Any, shapes: Any, dense: Any) -> dict[str, Any]:
     """Returns outputs by key, with composite features assembled and their components removed."""
-    sparse = [SparseTensor(*parts) for parts in zip(indices, values, shapes)]
-    result: dict[str, Any] = {**dict(zip(wanted.sparse, sparse)), **dict(zip(wanted.dense, dense))}
-    for key, feature in wanted.composite.items():
+    sparse = [SparseTensor(*components) for components in zip(indices, values, shapes)]
+    result: dict[str, Any] = {**dict(zip(specs.sparse, sparse)), **dict(zip(specs.dense, dense))}
+    for key, feature in specs.composite.items():
         ids: Any = [result[index_key] for index_key in _index_keys(feature)]
         size = feature.size
         if isinstance(feature.index_key, str):
             ids = ids[0]
         merged = sparse_merge(ids, result[feature.value_key], size, f"{key}_merge", feature.already_sorted)
         result[key] = merged
-    return {key: value for key, value in result.items() if key in wanted.named}
+    return {key: value for key, value in result.items() if key in specs.named}
 
 
 _IN_EXAMPLES = (VarLenFeature, SparseFeature, FixedLenFeature, FixedLenSequenceFeature)
@@ -185,22 +185,22 @@ def parse_example(
 ) -> dict[str, Any]:
     """Returns the features of a vector of serialized Examples, as dense tensors and SparseTensors by key."""
     _require_some("features", features)
-    wanted = _wanted(features, *_IN_EXAMPLES)
+    specs = _specs_by_type(features, *_IN_EXAMPLES)
     with name_scope(name, "ParseExample", [serialized, example_names]):
-        return _parse_batch(serialized, wanted, example_names)
+        return _parse_batch(serialized, specs, example_names)
 
 
-def _parse_batch(serialized: Any, wanted: _Wanted, names: Any) -> dict[str, Any]:
+def _parse_batch(serialized: Any, specs: _FeatureSpecs, names: Any) -> dict[str, Any]:
     outputs = parse_example_op.many(
         convert_to_tensor(serialized, dtypes.string, name="serialized"),
         constant(np.empty(0, object), dtypes.string, name="names") if names is None else names,
-        [constant(key, dtypes.string) for key in wanted.sparse],
-        [constant(key, dtypes.string) for key in wanted.dense],
-        _defaults(wanted),
-        sparse_types=list(wanted.sparse.values()),
-        dense_shapes=[shape for _, shape, _ in wanted.dense.values()],
+        [constant(key, dtypes.string) for key in specs.sparse],
+        [constant(key, dtypes.string) for key in specs.dense],
+        _defaults(specs),
+        sparse_types=list(specs.sparse.values()),
+        dense_shapes=[shape for _, shape, _ in specs.dense.values()],
     )
-    return _named(wanted, *outputs)
+    return _named(specs, *outputs)
 
 
 @export("parse_single_example", "io.parse_single_example")
@@ -212,25 +212,25 @@ def parse_single_example(
 ) -> dict[str, Any]:
     """Returns the features of one serialized Example."""
     _require_some("features", features)
-    wanted = _wanted(features, *_IN_EXAMPLES)
+    specs = _specs_by_type(features, *_IN_EXAMPLES)
     with name_scope(name, "ParseSingleExample", [serialized, example_names]):
         if example_names is not None:  # the op for a single Example has no input for its name
-            return _parse_batch_of_one(serialized, wanted, example_names)
+            return _parse_batch_of_one(serialized, specs, example_names)
         outputs = parse_single_example_op.many(
             convert_to_tensor(serialized, dtypes.string, name="serialized"),
-            _defaults(wanted),
-            num_sparse=len(wanted.sparse),
-            sparse_keys=list(wanted.sparse),
-            dense_keys=list(wanted.dense),
-            sparse_types=list(wanted.sparse.values()),
-            dense_shapes=[shape for _, shape, _ in wanted.dense.values()],
+            _defaults(specs),
+            num_sparse=len(specs.sparse),
+            sparse_keys=list(specs.sparse),
+            dense_keys=list(specs.dense),
+            sparse_types=list(specs.sparse.values()),
+            dense_shapes=[shape for _, shape, _ in specs.dense.values()],
         )
-        return _named(wanted, *outputs)
+        return _named(specs, *outputs)
 
 
-def _parse_batch_of_one(serialized: Any, wanted: _Wanted, name: Any) -> dict[str, Any]:
+def _parse_batch_of_one(serialized: Any, specs: _FeatureSpecs, name: Any) -> dict[str, Any]:
     batch = expand_dims(convert_to_tensor(serialized, dtypes.string), 0)
-    parsed = _parse_batch(batch, wanted, expand_dims(convert_to_tensor(name, dtypes.string), 0))
+    parsed = _parse_batch(batch, specs, expand_dims(convert_to_tensor(name, dtypes.string), 0))
     return {
         key: SparseTensor(slice_(value.indices, [0, 1], [-1, -1]), value.values, slice_(value.dense_shape, [1], [-1]))
         if isinstance(value, SparseTensor)
@@ -239,15 +239,17 @@ def _parse_batch_of_one(serialized: Any, wanted: _Wanted, name: Any) -> dict[str
     }
 
 
-def _wanted_of_sequence(context_features: Any, sequence_features: Any) -> tuple[_Wanted, _Wanted]:
+def _specs_of_sequence(context_features: Any, sequence_features: Any) -> tuple[_FeatureSpecs, _FeatureSpecs]:
     if not context_features and not sequence_features:
         raise ValueError("Missing features: both context_features and sequence_features are empty.")
-    context = _wanted(context_features or {}, VarLenFeature, SparseFeature, FixedLenFeature)
-    lists = _wanted(sequence_features or {}, VarLenFeature, SparseFeature, FixedLenSequenceFeature, sequence=True)
+    context = _specs_by_type(context_features or {}, VarLenFeature, SparseFeature, FixedLenFeature)
+    lists = _specs_by_type(
+        sequence_features or {}, VarLenFeature, SparseFeature, FixedLenSequenceFeature, sequence=True
+    )
     return context, lists
 
 
-def _types_and_shapes(context: _Wanted, lists: _Wanted) -> dict[str, Any]:
+def _types_and_shapes(context: _FeatureSpecs, lists: _FeatureSpecs) -> dict[str, Any]:
     return {
         "context_sparse_types": list(context.sparse.values()),
         "context_dense_shapes": [shape for _, shape, _ in context.dense.values()],
@@ -266,7 +268,7 @@ def parse_single_sequence_example(
     name: str | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns the context and the sequences of one serialized SequenceExample."""
-    context, lists = _wanted_of_sequence(context_features, sequence_features)
+    context, lists = _specs_of_sequence(context_features, sequence_features)
     with name_scope(name, "ParseSingleSequenceExample", [serialized, example_name]):
         keys = [[constant(key, dtypes.string) for key in keys] for keys in (context.sparse, context.dense)]
         keys += [[constant(key, dtypes.string) for key in keys] for keys in (lists.sparse, lists.dense)]
@@ -290,7 +292,7 @@ def parse_sequence_example(
     name: str | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """Returns the contexts, the sequences and the lengths of a vector of serialized SequenceExamples."""
-    context, lists = _wanted_of_sequence(context_features, sequence_features)
+    context, lists = _specs_of_sequence(context_features, sequence_features)
     with name_scope(name, "ParseSequenceExample", [serialized, example_names]):
         outputs = parse_sequence_example_op.many(
             convert_to_tensor(serialized, dtypes.string, name="serialized"),

@@ -87,14 +87,14 @@ class QueueRunner:
     def _restore(self, definition: Any, import_scope: str | None) -> None:
         require_members("queue_runner_def", definition, "a QueueRunnerDef message", "queue_name", "enqueue_op_name")
 
-        def found(name: str) -> Any:
+        def element(name: str) -> Any:
             scoped = f"{import_scope}/{name}" if import_scope else name
             return get_default_graph().as_graph_element(scoped)
 
-        self._queue = found(definition.queue_name)
-        self._enqueue_ops = [found(name) for name in definition.enqueue_op_name]
-        self._close_op = found(definition.close_op_name)
-        self._cancel_op = found(definition.cancel_op_name)
+        self._queue = element(definition.queue_name)
+        self._enqueue_ops = [element(name) for name in definition.enqueue_op_name]
+        self._close_op = element(definition.close_op_name)
+        self._cancel_op = element(definition.cancel_op_name)
         codes = list(definition.queue_closed_exception_types)
         error_types = [errors.exception_type_from_error_code(code) for code in codes]
         self._closed_types = tuple(error_types) or (errors.OutOfRangeError,)

@@ -77,10 +77,12 @@ class QueueBase:
         self, dtypes: DTypeLike | Sequence[DTypeLike], shapes: Any, names: Sequence[str] | None, queue_ref: Tensor
     ) -> None:
         self._dtypes = _as_types(dtypes)
-        given = None if shapes is None else [shapes_.as_shape(shape) for shape in shapes]
-        if given is not None and len(given) != len(self._dtypes):
-            raise ValueError(f"shapes: expected one for each of the {len(self._dtypes)} dtypes, received {len(given)}")
-        self._shapes: list[Shape] = [None] * len(self._dtypes) if given is None else given
+        component_shapes = None if shapes is None else [shapes_.as_shape(shape) for shape in shapes]
+        if component_shapes is not None and len(component_shapes) != len(self._dtypes):
+            raise ValueError(
+                f"shapes: expected one for each of the {len(self._dtypes)} dtypes, received {len(component_shapes)}"
+            )
+        self._shapes: list[Shape] = [None] * len(self._dtypes) if component_shapes is None else component_shapes
         self._names = _as_names(names, len(self._dtypes))
         self._queue_ref = queue_ref
         require_kind("queue_ref", queue_ref, Tensor, "the handle of a queue")
@@ -96,7 +98,10 @@ class QueueBase:
             raise TypeError("the queues do not have the same component dtypes")
         if not all(queue.names == first.names for queue in queues[1:]):
             raise TypeError("the queues do not have the same component names")
-        shapes = [functools.reduce(shapes_.most_general, each) for each in zip(*[queue._shapes for queue in queues])]
+        shapes = [
+            functools.reduce(shapes_.most_general, candidates)
+            for candidates in zip(*[queue._shapes for queue in queues])
+        ]
         handle = ops.select_handle_op(index, [queue.queue_ref for queue in queues])
         return QueueBase(first.dtypes, shapes, first.names, handle)
 
@@ -225,9 +230,11 @@ class FIFOQueue(QueueBase):
         name: str = "fifo_queue",
     ) -> None:
         types = _as_types(dtypes)
-        known = _as_shapes(shapes, len(types))
-        handle = _create(ops.fifo_queue_op, types, known, capacity=capacity, shared_name=shared_name, name=name)
-        super().__init__(types, known, names, handle)
+        component_shapes = _as_shapes(shapes, len(types))
+        handle = _create(
+            ops.fifo_queue_op, types, component_shapes, capacity=capacity, shared_name=shared_name, name=name
+        )
+        super().__init__(types, component_shapes, names, handle)
 
 
 @export("RandomShuffleQueue", "io.RandomShuffleQueue", "queue.RandomShuffleQueue")
@@ -246,7 +253,7 @@ class RandomShuffleQueue(QueueBase):
         name: str = "random_shuffle_queue",
     ) -> None:
         types = _as_types(dtypes)
-        known = _as_shapes(shapes, len(types))
+        component_shapes = _as_shapes(shapes, len(types))
         first, second = get_seed(seed)
         if seed is None and first is not None and shared_name is not None:
             # Graphs that share the queue have operations with different seeds: the name alone identifies it.
@@ -255,7 +262,7 @@ class RandomShuffleQueue(QueueBase):
         handle = _create(
             ops.random_shuffle_queue_op,
             types,
-            known,
+            component_shapes,
             capacity=capacity,
             min_after_dequeue=min_after_dequeue,
             seed=first or 0,
@@ -263,7 +270,7 @@ class RandomShuffleQueue(QueueBase):
             shared_name=shared_name,
             name=name,
         )
-        super().__init__(types, known, names, handle)
+        super().__init__(types, component_shapes, names, handle)
 
 
 @export("PriorityQueue", "io.PriorityQueue", "queue.PriorityQueue")
@@ -279,10 +286,14 @@ class PriorityQueue(QueueBase):
         shared_name: str | None = None,
         name: str = "priority_queue",
     ) -> None:
-        own = _as_types(types)
-        known = _as_shapes(shapes, len(own)) if own else []
-        handle = _create(ops.priority_queue_op, own, known, capacity=capacity, shared_name=shared_name, name=name)
-        super().__init__([types_.int64, *own], None if known is None else [(), *known], names, handle)
+        value_types = _as_types(types)
+        value_shapes = _as_shapes(shapes, len(value_types)) if value_types else []
+        handle = _create(
+            ops.priority_queue_op, value_types, value_shapes, capacity=capacity, shared_name=shared_name, name=name
+        )
+        super().__init__(
+            [types_.int64, *value_types], None if value_shapes is None else [(), *value_shapes], names, handle
+        )
 
 
 @export("PaddingFIFOQueue", "io.PaddingFIFOQueue", "queue.PaddingFIFOQueue")
@@ -299,8 +310,10 @@ class PaddingFIFOQueue(QueueBase):
         name: str = "padding_fifo_queue",
     ) -> None:
         types = _as_types(dtypes)
-        known = _as_shapes(shapes, len(types), unknown_dim_allowed=True)
-        if known is None or len(known) != len(types):
+        component_shapes = _as_shapes(shapes, len(types), unknown_dim_allowed=True)
+        if component_shapes is None or len(component_shapes) != len(types):
             raise ValueError(f"shapes: expected one for each of the {len(types)} dtypes, received {shapes!r}")
-        handle = _create(ops.padding_fifo_queue_op, types, known, capacity=capacity, shared_name=shared_name, name=name)
-        super().__init__(types, known, names, handle)
+        handle = _create(
+            ops.padding_fifo_queue_op, types, component_shapes, capacity=capacity, shared_name=shared_name, name=name
+        )
+        super().__init__(types, component_shapes, names, handle)

@@ -128,13 +128,13 @@ class ProfileOptionBuilder:
         trim_name_regexes: Sequence[str] | None = None,
     ) -> ProfileOptionBuilder:
         """Starts at, shows, hides, or cuts off below what has a name that matches a pattern."""
-        given = {
+        filters = {
             "start_name_regexes": start_name_regexes,
             "show_name_regexes": show_name_regexes,
             "hide_name_regexes": hide_name_regexes,
             "trim_name_regexes": trim_name_regexes,
         }
-        return self._with(**{key: list(value) for key, value in given.items() if value is not None})
+        return self._with(**{key: list(value) for key, value in filters.items() if value is not None})
 
     def account_displayed_op_only(self, is_true: bool) -> ProfileOptionBuilder:
         """Accounts only for what is shown."""

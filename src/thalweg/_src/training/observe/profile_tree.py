@@ -44,7 +44,7 @@ class Entry:
     name: str
     members: list[Measured] = field(default_factory=list)
     children: dict[str, Entry] = field(default_factory=dict)
-    own: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
     total: Counter[str] = field(default_factory=Counter)
 
     def child(self, name: str) -> Entry:
@@ -54,29 +54,29 @@ class Entry:
 def by_scope(measured: Iterable[Measured]) -> Entry:
     """Returns the tree of name scopes."""
     root = Entry(ROOT)
-    for each in measured:
+    for stats in measured:
         entry, path = root, ""
-        for part in each.operation.name.split("/"):
-            path = f"{path}/{part}" if path else part
+        for component in stats.operation.name.split("/"):
+            path = f"{path}/{component}" if path else component
             entry = entry.child(path)
-        entry.members.append(each)
+        entry.members.append(stats)
     return root
 
 
 def by_data_flow(measured: Iterable[Measured]) -> Entry:
     """Returns the tree in which the inputs of an operation are below it; an operation is below its first consumer."""
-    known = {each.operation: each for each in measured}
+    by_operation = {stats.operation: stats for stats in measured}
     root = Entry(ROOT)
     seen: set[Operation] = set()
-    ends = [operation for operation in known if not any(tensor.consumers() for tensor in operation.outputs)]
-    waiting = [(root, operation) for operation in reversed([*ends, *known])]
+    ends = [operation for operation in by_operation if not any(tensor.consumers() for tensor in operation.outputs)]
+    waiting = [(root, operation) for operation in reversed([*ends, *by_operation])]
     while waiting:
         above, operation = waiting.pop()
-        if operation in seen or operation not in known:
+        if operation in seen or operation not in by_operation:
             continue
         seen.add(operation)
         entry = above.child(operation.name)
-        entry.members.append(known[operation])
+        entry.members.append(by_operation[operation])
         waiting += [(entry, tensor.op) for tensor in reversed(operation.inputs)]
     return root
 
@@ -84,41 +84,41 @@ def by_data_flow(measured: Iterable[Measured]) -> Entry:
 def by_type(measured: Iterable[Measured]) -> Entry:
     """Returns the tree of op types, which has one level."""
     root = Entry(ROOT)
-    for each in measured:
-        root.child(each.operation.type).members.append(each)
+    for stats in measured:
+        root.child(stats.operation.type).members.append(stats)
     return root
 
 
 def by_line(measured: Iterable[Measured]) -> Entry:
     """Returns the tree of the calls that created operations."""
     root = Entry(ROOT)
-    for each in measured:
+    for stats in measured:
         entry = root
-        for file, line, function, _ in each.operation.traceback:
+        for file, line, function, _ in stats.operation.traceback:
             entry = entry.child(f"{file}:{line}:{function}")
-        entry.members.append(each)
+        entry.members.append(stats)
     return root
 
 
 def account(entry: Entry, options: Options) -> None:
     """Sums the counts of the operations that the options account for, from the leaves to the root."""
     order = [entry]
-    for each in order:
-        order += each.children.values()
-    for each in reversed(order):
-        for member in each.members:
+    for node in order:
+        order += node.children.values()
+    for node in reversed(order):
+        for member in node.members:
             if _matches(options["account_type_regexes"], member.types):
-                each.own += member.counts
-        each.total = each.own.copy()
-        for child in each.children.values():
-            each.total += child.total
+                node.counts += member.counts
+        node.total = node.counts.copy()
+        for child in node.children.values():
+            node.total += child.total
 
 
 def shown(root: Entry, options: Options) -> Entry:
     """Returns the part of a tree that the options show; what is hidden leaves its children to the entry above."""
-    started = Entry(ROOT, own=root.own, total=root.total)
-    found = [each for start in _starts(root, options) for each in _shown(start, options, 1)]
-    started.children = _ordered(found, options)
+    started = Entry(ROOT, counts=root.counts, total=root.total)
+    entries = [entry for start in _starts(root, options) for entry in _shown(start, options, 1)]
+    started.children = _ordered(entries, options)
     if options["account_displayed_op_only"]:
         _account_shown(started)
     return started
@@ -140,12 +140,12 @@ def _shown(entry: Entry, options: Options, depth: int) -> list[Entry]:
         and not _matches(options["hide_name_regexes"], [entry.name])
         and all(entry.total[field] >= options.get(f"min_{name}", 0) for name, field in FIELDS.items())
     )
-    below = [each for child in entry.children.values() for each in _shown(child, options, depth + is_shown)]
+    below = [grandchild for child in entry.children.values() for grandchild in _shown(child, options, depth + is_shown)]
     if not is_shown:
         return below
-    kept = Entry(entry.name, entry.members, own=entry.own, total=entry.total)
-    kept.children = _ordered(below, options)
-    return [kept]
+    shown_entry = Entry(entry.name, entry.members, counts=entry.counts, total=entry.total)
+    shown_entry.children = _ordered(below, options)
+    return [shown_entry]
 
 
 def _ordered(entries: list[Entry], options: Options) -> dict[str, Entry]:
@@ -154,7 +154,7 @@ def _ordered(entries: list[Entry], options: Options) -> dict[str, Entry]:
 
 
 def _account_shown(entry: Entry) -> None:
-    entry.total = entry.own.copy() if entry.name != ROOT else Counter()
+    entry.total = entry.counts.copy() if entry.name != ROOT else Counter()
     for child in entry.children.values():
         _account_shown(child)
         entry.total += child.total
@@ -172,7 +172,7 @@ def as_text(root: Entry, options: Options, title: str) -> str:
 
     def add(entry: Entry, indent: int) -> None:
         counts = ", ".join(
-            f"{entry.own[FIELDS[name]]:,}/{entry.total[FIELDS[name]]:,}{_UNITS.get(name, '')}" for name in selected
+            f"{entry.counts[FIELDS[name]]:,}/{entry.total[FIELDS[name]]:,}{_UNITS.get(name, '')}" for name in selected
         )
         devices = sorted({member.device for member in entry.members if member.device})
         more = [", ".join(devices)] if "device" in options["select"] and devices else []

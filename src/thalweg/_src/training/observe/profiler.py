@@ -221,7 +221,7 @@ def _runs(steps: list[Any]) -> dict[str, Counter[str]]:
             for stats in device.node_stats:
                 micros = stats.op_end_rel_micros - stats.op_start_rel_micros or stats.all_end_rel_micros
                 held = [output.tensor_description.allocation_description for output in stats.output]
-                size = sum(each.requested_bytes for each in held)
+                size = sum(allocation.requested_bytes for allocation in held)
                 runs[stats.node_name].update(
                     {
                         "run_count": 1,
@@ -266,7 +266,7 @@ def _float_ops(node: Node) -> int:
 def _as_message(entry: Entry, message_class: Any) -> Any:
     """Returns an entry and all below it as a message."""
     result = message_class(name=entry.name)
-    _fill(result, entry.own, "")
+    _fill(result, entry.counts, "")
     _fill(result, entry.total, "total_")
     if message_class is MultiGraphNodeProto:
         for member in entry.members:

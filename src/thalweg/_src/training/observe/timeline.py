@@ -93,18 +93,18 @@ def _regions(pid: int, node_stats: Any, op_time: str) -> Iterator[_Region]:
         start, end = stats.all_start_micros, stats.all_start_micros + stats.all_end_rel_micros
         if op_time != "schedule":
             start, end = start + stats.op_start_rel_micros, start + stats.op_end_rel_micros
-        name, op, inputs = _parts(stats)
+        name, op, inputs = _name_type_inputs(stats)
         lane = next((lane for lane, last in enumerate(ends) if last <= start), len(ends))
         ends[lane : lane + 1] = [end]
         yield _Region(name, op, inputs, pid, lane, start, end, stats)
 
 
-def _parts(stats: Any) -> tuple[str, str, list[str]]:
+def _name_type_inputs(stats: Any) -> tuple[str, str, list[str]]:
     """Returns a node's name, op type and input names, from `name = Type(input, input)`."""
-    found = _LABEL.fullmatch(stats.timeline_label)
-    if found is None:
+    label = _LABEL.fullmatch(stats.timeline_label)
+    if label is None:
         return stats.node_name, stats.node_name.rpartition("/")[2], []
-    _, op, inputs = found.groups()
+    _, op, inputs = label.groups()
     return stats.node_name, op, [name.strip() for name in inputs.split(",") if name.strip()]
 
 

@@ -27,7 +27,7 @@ from thalweg._src.graph.ops.reduction import reduce_all
 from thalweg._src.graph.scopes import GraphKeys, get_collection_ref, name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
-from thalweg._src.training.optimizers.optimizer import Optimizer, given_gradients
+from thalweg._src.training.optimizers.optimizer import Optimizer, present_gradients
 from thalweg._src.training.variables.distribution import current_mode
 from thalweg._src.training.variables.variables import Variable
 
@@ -52,19 +52,19 @@ def mixed_precision_getter(
     For `variable_scope(..., custom_getter=mixed_precision_getter, dtype=tf.float16)`: the layers inside compute in half
     precision, while optimizers and regularizers find the float32 variable.
     """
-    wanted = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
-    kept_wider = wanted in _HALVES and trainable is not False
+    requested_dtype = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
+    is_widened = requested_dtype in _HALVES and trainable is not False
     variable = getter(
         name,
         shape,
         *args,
-        dtype=dtypes.float32 if kept_wider else dtype,
+        dtype=dtypes.float32 if is_widened else dtype,
         initializer=initializer,
         regularizer=regularizer,
         trainable=trainable,
         **kwargs,
     )
-    return cast(variable, wanted) if wanted is not None and kept_wider else variable
+    return cast(variable, requested_dtype) if requested_dtype is not None and is_widened else variable
 
 
 # -- loss scales ------------------------------------------------------------------------------------------------------
@@ -253,7 +253,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
             return self._optimizer.apply_gradients(pairs, global_step, name)
         mode = current_mode()
         if mode is not None and mode.replica is not None and not mode.strategy._is_default:
-            return mode.replica.merge_call(self._distributed_apply, args=(given_gradients(pairs), global_step, name))
+            return mode.replica.merge_call(self._distributed_apply, args=(present_gradients(pairs), global_step, name))
         gradients = [grad for grad, _ in pairs]
         return self._apply_if_finite(gradients, lambda: self._optimizer.apply_gradients(pairs, global_step), name)
 

@@ -53,14 +53,14 @@ def assign_moving_average(
 
 
 def _assign(
-    variable: Any, value: Any, decay: Any, zero_debias: bool, name: str | None, own: Sequence[Any] = ()
+    variable: Any, value: Any, decay: Any, zero_debias: bool, name: str | None, debiasing: Sequence[Any] = ()
 ) -> Tensor:
     with name_scope(name, "AssignMovingAvg", [variable, value, decay]) as scope:
         require_members("variable", variable, "a variable", "dtype", "assign_sub")
         rate = cast(convert_to_tensor(1.0 - decay, name="decay"), variable.dtype.base_dtype)
         with colocate_with(variable):
             if zero_debias:
-                return _assign_debiased(variable, value, rate, scope, own)
+                return _assign_debiased(variable, value, rate, scope, debiasing)
             return variable.assign_sub(_difference(variable, value) * rate, name=scope)  # type: ignore[no-any-return]
 
 
@@ -69,12 +69,12 @@ def _assign_in_replicas(mode: Any, variable: Any, value: Any, decay: Any, zero_d
 
     def merge(strategy: Any, variable: Any, value: Any) -> Any:
         mean = strategy.extended.reduce_to("MEAN", value, variable)
-        own = _debiasing_variables(variable, [variable]) if zero_debias else []
+        debiasing = _debiasing_variables(variable, [variable]) if zero_debias else []
 
-        def move(copy: Any, value: Any, *own: Any) -> Tensor:
-            return _assign(copy, value, decay, zero_debias, name, own)
+        def move(copy: Any, value: Any, *debiasing: Any) -> Tensor:
+            return _assign(copy, value, decay, zero_debias, name, debiasing)
 
-        return strategy.extended.update(variable, move, args=(mean, *own))
+        return strategy.extended.update(variable, move, args=(mean, *debiasing))
 
     if mode.replica is None:
         return merge(mode.strategy, variable, value)
@@ -85,8 +85,8 @@ def _difference(variable: Any, value: Any) -> Any:
     return variable.value() - convert_to_tensor(value, dtype=variable.dtype.base_dtype)
 
 
-def _assign_debiased(variable: Any, value: Any, rate: Any, scope: str, own: Sequence[Any]) -> Tensor:
-    biased, local_step = own or _debiasing_variables(variable, [variable, value, rate])
+def _assign_debiased(variable: Any, value: Any, rate: Any, scope: str, debiasing: Sequence[Any]) -> Tensor:
+    biased, local_step = debiasing or _debiasing_variables(variable, [variable, value, rate])
     moved: Any = biased.assign_sub(_difference(biased, value) * rate)
     steps = local_step.assign_add(1)
     with control_dependencies([moved, steps]):
@@ -98,10 +98,13 @@ def _debiasing_variables(variable: Any, values: Sequence[Any]) -> list[Any]:
     """Returns the average from zero, and the number of its updates."""
     dtype = variable.dtype.base_dtype
     with variable_scope(owner_name(variable), values=values), init_scope():
-        return [_own_variable("biased", variable.get_shape(), dtype), _own_variable("local_step", [], dtype)]
+        return [
+            _debiasing_variable("biased", variable.get_shape(), dtype),
+            _debiasing_variable("local_step", [], dtype),
+        ]
 
 
-def _own_variable(name: str, shape: Any, dtype: dtypes.DType) -> Any:
+def _debiasing_variable(name: str, shape: Any, dtype: dtypes.DType) -> Any:
     """Returns a new variable in the current scope, with a numbered name if the name is taken and reuse is off."""
     scope = get_variable_scope()
     unique = name

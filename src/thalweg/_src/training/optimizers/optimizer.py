@@ -180,7 +180,7 @@ class Optimizer:
 
         In a replica of a strategy, the gradients of all replicas are summed first, and all copies are updated.
         """
-        given = given_gradients(list(grads_and_vars))
+        grads_with_variables = present_gradients(list(grads_and_vars))
         mode = current_mode()
         if mode is not None and not mode.strategy._is_default:
             if mode.replica is None:
@@ -188,12 +188,12 @@ class Optimizer:
                     "apply_gradients was called in a cross-replica context: call it in the function that the strategy "
                     "runs in each replica"
                 )
-            return mode.replica.merge_call(self._distributed_apply, args=(given, global_step, name))
+            return mode.replica.merge_call(self._distributed_apply, args=(grads_with_variables, global_step, name))
         with init_scope():
-            self._create_slots([variable for _, variable in given])
+            self._create_slots([variable for _, variable in grads_with_variables])
         with name_scope(name, self._name) as scope:
             self._prepare()
-            updates = self._update_all(given)
+            updates = self._update_all(grads_with_variables)
             if global_step is None:
                 applied = self._finish(updates, scope)
             else:
@@ -235,13 +235,13 @@ class Optimizer:
                 applied = control.group(*step, name=scope)
         return _collected(applied)
 
-    def _update_all(self, given: list[tuple[Any, Any]]) -> list[Any]:
+    def _update_all(self, grads_and_vars: list[tuple[Any, Any]]) -> list[Any]:
         """Returns the updates of variables; in eager execution, one operation updates as many as it can."""
         updates: list[Any] = []
         if stacks.is_plain and _updates_together(type(self)):  # type: ignore[arg-type]
-            together, given = _alike(given)
+            together, grads_and_vars = _alike(grads_and_vars)
             updates += [self._resource_apply_dense_together(*zip(*pairs)) for pairs in together]
-        for grad, variable in given:
+        for grad, variable in grads_and_vars:
             with name_scope(f"update_{variable._shared_name}"), colocate_with(variable):
                 updates.append(self._update(grad, variable))
         return updates
@@ -404,10 +404,10 @@ class Optimizer:
         value = self._call_if_callable(value)
         if not stacks.is_plain or type(value) is not float:
             return convert_to_tensor(value, name=name)
-        known = self.__dict__.setdefault("_known_numbers", {})  # the same tensors in each eager step
-        if value not in known:
-            known[value] = convert_to_tensor(value)
-        return known[value]  # type: ignore[no-any-return]
+        constants = self.__dict__.setdefault("_known_numbers", {})  # the same tensors in each eager step
+        if value not in constants:
+            constants[value] = convert_to_tensor(value)
+        return constants[value]  # type: ignore[no-any-return]
 
     def _assert_valid_dtypes(self, tensors: Iterable[Any]) -> None:
         valid = self._valid_dtypes()
@@ -441,11 +441,11 @@ def _updates_together(optimizer: type[Optimizer]) -> bool:
     return definer is not Optimizer and together in vars(definer)
 
 
-def _alike(given: list[tuple[Any, Any]]) -> tuple[list[list[tuple[Any, Any]]], list[tuple[Any, Any]]]:
+def _alike(grads_and_vars: list[tuple[Any, Any]]) -> tuple[list[list[tuple[Any, Any]]], list[tuple[Any, Any]]]:
     """Returns the pairs that one operation can update, by type and device, and the others."""
     alike: dict[Any, list[tuple[Any, Any]]] = {}
     others = []
-    for grad, variable in given:
+    for grad, variable in grads_and_vars:
         if variable.constraint is None and isinstance(grad, Tensor):
             alike.setdefault((grad.dtype, variable._handle.kind), []).append((grad, variable))
         else:
@@ -478,15 +478,15 @@ def _require_variable(variable: Any) -> Any:
     return variable
 
 
-def given_gradients(grads_and_vars: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+def present_gradients(grads_and_vars: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
     """Returns the pairs that have a gradient, at least one, as tensors and variables."""
     pairs = [(_as_gradient(grad), _require_variable(variable)) for grad, variable in grads_and_vars]
     if not pairs:
         raise ValueError("No variables provided.")
-    given = [(grad, variable) for grad, variable in pairs if grad is not None]
-    if not given:
+    present = [(grad, variable) for grad, variable in pairs if grad is not None]
+    if not present:
         raise ValueError(f"No gradients provided for any variable: {[str(v) for _, v in pairs]}.")
-    return given
+    return present
 
 
 def _collected(applied: Any) -> Operation:

@@ -40,11 +40,11 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
                     again = f(*tensors, **kwargs)
                 outputs = list(again) if isinstance(again, list | tuple) else [again]
                 if tape is None:
-                    found = gradients(outputs, sources, grad_ys=list(grads))
+                    source_grads = gradients(outputs, sources, grad_ys=list(grads))
                 else:
-                    found = tape.gradient(outputs, sources, list(grads))
-                inputs, own = found[: len(tensors)], found[len(tensors) :]
-                return (inputs, own) if variables else inputs
+                    source_grads = tape.gradient(outputs, sources, list(grads))
+                inputs, variable_grads = source_grads[: len(tensors)], source_grads[len(tensors) :]
+                return (inputs, variable_grads) if variables else inputs
 
             with stop_recording(), VariableWatcher() as watcher:
                 result = f(*tensors, **kwargs)

@@ -34,12 +34,12 @@ def get_global_step(graph: Graph | None = None) -> Any:
     """Returns the global step of a graph, by its collection or by its name, or None."""
     graph = graph or get_default_graph()
     require_kind("graph", graph, Graph, "a Graph or None")
-    found = graph.get_collection(GraphKeys.GLOBAL_STEP)
-    if len(found) > 1:
+    steps = graph.get_collection(GraphKeys.GLOBAL_STEP)
+    if len(steps) > 1:
         _log.error("Multiple tensors in global_step collection.")
         return None
-    if found:
-        step = found[0]
+    if steps:
+        step = steps[0]
     elif graph.executes:
         return None
     else:

@@ -102,7 +102,7 @@ def create_partitioned_variables(
                 "create_partitioned_variables cannot be used where a custom getter is set; "
                 "use get_variable with a partitioner instead."
             )
-        parts = variable_store().get(
+        partitions = variable_store().get(
             scope.name,
             shape=shape,
             dtype=dtype,
@@ -115,4 +115,4 @@ def create_partitioned_variables(
             partitioner=lambda **_: list(slicing),
             constraint=scope.constraint,
         )
-        return list(parts)
+        return list(partitions)

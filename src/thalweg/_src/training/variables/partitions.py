@@ -86,10 +86,10 @@ class PartitionedVariable:
         slices = [variable._get_save_slice_info() for variable in variable_list]
         if None in slices:
             raise ValueError(f"a partition has no save_slice_info, among {[v.name for v in variable_list]}")
-        if any(part.full_shape != sizes for part in slices):
+        if any(slice_.full_shape != sizes for slice_ in slices):
             raise ValueError(
                 f"expected parts of a variable of shape {sizes}, received parts of "
-                f"{[part.full_shape for part in slices]}"
+                f"{[slice_.full_shape for slice_ in slices]}"
             )
         self._name = name
         self._shape = TensorShape(sizes)
@@ -171,8 +171,8 @@ class PartitionedVariable:
             whole = convert_to_tensor(value, self._dtype)
             values = split(whole, [variable.shape[axis].value for variable in self._variable_list], axis)
         return [
-            getattr(variable, method)(part, name=name, read_value=read_value)
-            for variable, part in zip(self._variable_list, values)
+            getattr(variable, method)(slice_, name=name, read_value=read_value)
+            for variable, slice_ in zip(self._variable_list, values)
         ]
 
     def assign(

@@ -75,7 +75,7 @@ def beside(primary: Any) -> contextlib.AbstractContextManager[None]:
 def _make(
     primary: Any, initializer: Any, name: str, shape: TensorShape | None, dtype: Any, colocate_with_primary: bool
 ) -> Any:
-    known = shape if shape is not None else initializer.get_shape()
+    static_shape = shape if shape is not None else initializer.get_shape()
     place = beside(primary) if colocate_with_primary else contextlib.nullcontext()
     owner = owner_name(getattr(primary, "primary", primary))  # of a distributed variable, that of its first copy
     with variable_scope(None, f"{owner}/{name}"), place:
@@ -89,15 +89,20 @@ def _make(
                 dtype=dtype,
                 initializer=initializer,
                 trainable=False,
-                validate_shape=known.is_fully_defined(),
+                validate_shape=static_shape.is_fully_defined(),
                 use_resource=primary.uses_resource if isinstance(primary, Variable) else None,
             )
         finally:
             scope.set_partitioner(partitioner)
-    part = primary._get_save_slice_info() if isinstance(primary, Variable) else None
-    if part is not None:  # slots of the partitions of a variable are partitions of a partitioned slot
-        own_name = slot._shared_name[len(owner) + 1 :]
+    slice_info = primary._get_save_slice_info() if isinstance(primary, Variable) else None
+    if slice_info is not None:  # slots of the partitions of a variable are partitions of a partitioned slot
+        slot_name = slot._shared_name[len(owner) + 1 :]
         slot._set_save_slice_info(
-            Variable.SaveSliceInfo(f"{part.full_name}/{own_name}", part.full_shape, part.var_offset, part.var_shape)
+            Variable.SaveSliceInfo(
+                f"{slice_info.full_name}/{slot_name}",
+                slice_info.full_shape,
+                slice_info.var_offset,
+                slice_info.var_shape,
+            )
         )
     return slot

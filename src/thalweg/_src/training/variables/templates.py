@@ -117,9 +117,9 @@ class Template:
 
     def _collection(self, key: str) -> list[Any]:
         if self._store is not None:
-            own = self._store.variables() if key == GraphKeys.GLOBAL_VARIABLES else []
-            own = self._store.trainable_variables() if key == GraphKeys.TRAINABLE_VARIABLES else own
-            return [variable for variable in own if variable.name.startswith(self.variable_scope_name or "")]
+            variables = self._store.variables() if key == GraphKeys.GLOBAL_VARIABLES else []
+            variables = self._store.trainable_variables() if key == GraphKeys.TRAINABLE_VARIABLES else variables
+            return [variable for variable in variables if variable.name.startswith(self.variable_scope_name or "")]
         return get_collection(key, self.variable_scope_name) if self._variables_created else []
 
     @property

@@ -44,10 +44,10 @@ def variable_to_proto(variable: Any, export_scope: str | None = None) -> Any:
     )
     info = variable._get_save_slice_info()
     if info is not None:
-        part = message.save_slice_info_def
-        part.full_name = _without(export_scope, info.full_name)
+        slice_def = message.save_slice_info_def
+        slice_def.full_name = _without(export_scope, info.full_name)
         for field in ("full_shape", "var_offset", "var_shape"):
-            getattr(part, field).extend(getattr(info, field))
+            getattr(slice_def, field).extend(getattr(info, field))
     return message
 
 
@@ -82,7 +82,7 @@ def restore(variable: Any, message: Any, import_scope: str | None, graph: Graph)
     variable._constraint = None
     variable._save_slice_info = None
     if message.HasField("save_slice_info_def"):
-        part = message.save_slice_info_def
+        slice_def = message.save_slice_info_def
         variable._save_slice_info = SaveSliceInfo(
-            _within(import_scope, part.full_name), part.full_shape, part.var_offset, part.var_shape
+            _within(import_scope, slice_def.full_name), slice_def.full_shape, slice_def.var_offset, slice_def.var_shape
         )

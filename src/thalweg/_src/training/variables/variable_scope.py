@@ -154,9 +154,9 @@ class VariableScope:
         # The name depends on variable scopes only.
         with name_scope(None):
             if dtype is not None and initializer is not None and not callable(initializer):
-                found = convert_to_tensor(initializer).dtype.base_dtype
-                if found != dtypes.as_dtype(dtype):
-                    raise ValueError(f"Initializer type '{found}' and explicit dtype '{dtype}' don't match.")
+                initial_dtype = convert_to_tensor(initializer).dtype.base_dtype
+                if initial_dtype != dtypes.as_dtype(dtype):
+                    raise ValueError(f"Initializer type '{initial_dtype}' and explicit dtype '{dtype}' don't match.")
             return var_store.get(
                 f"{self._name}/{name}" if self._name else name,
                 custom_getter=custom_getter if custom_getter is not None else self._custom_getter,

@@ -83,9 +83,9 @@ class VariableStore:
         if partitioner is not None and shape != ():
             if not callable(partitioner):
                 raise ValueError(f"partitioner: expected a callable, received {partitioner}")
-            return self._in_parts(name, shape, dtype, initializer, regularizer, reuse, partitioner, settings)
+            return self._get_partitioned(name, shape, dtype, initializer, regularizer, reuse, partitioner, settings)
         if reuse is True and name in self.partitioned:
-            return self._share_parts(name, shape, dtype, reuse, None)
+            return self._share_partitions(name, shape, dtype, reuse, None)
         if f"{name}/part_0" in self.variables:
             raise ValueError(
                 f"variable {name!r} was created in partitions ({name}/part_0) but is requested as a whole: "
@@ -115,14 +115,14 @@ class VariableStore:
                 f"Variable {name} does not exist, or was not created with tf.get_variable(). "
                 "Did you mean to set reuse=tf.AUTO_REUSE in VarScope? With reuse=True no variable is created."
             )
-        initial_value, made_dtype = _initial_value(name, initializer, shape, dtype, partition_info)
-        variable: Any = Variable(initial_value, name=name, dtype=made_dtype, **settings)
+        initial_value, initial_dtype = _initial_value(name, initializer, shape, dtype, partition_info)
+        variable: Any = Variable(initial_value, name=name, dtype=initial_dtype, **settings)
         self.variables[name] = variable
         if regularizer is not None:
             _regularize(variable, name, regularizer)
         return variable
 
-    def _in_parts(
+    def _get_partitioned(
         self,
         name: str,
         shape: shapes.Shape,
@@ -144,24 +144,24 @@ class VariableStore:
             shape, dtype = shapes.merge(shape, value.dims), value.dtype.base_dtype
         partitions = partitions_of(partitioner, shapes.TensorShape(shape), dtype)
         if name in self.partitioned:
-            return self._share_parts(name, shape, dtype, reuse, partitions)
+            return self._share_partitions(name, shape, dtype, reuse, partitions)
         if reuse is True:
             raise ValueError(
                 f"PartitionedVariable {name} does not exist, or was not created with tf.get_variable(). "
                 "Did you mean to set reuse=False or reuse=tf.AUTO_REUSE in VarScope?"
             )
         sizes = [int(size or 0) for size in shape or ()]
-        parts = []
-        for index, (offset, part_sizes) in enumerate(slices_of(sizes, partitions)):
-            part_name, part_shape = f"{name}/part_{index}", tuple(part_sizes)
+        variables = []
+        for index, (offset, slice_sizes) in enumerate(slices_of(sizes, partitions)):
+            slice_name, slice_shape = f"{name}/part_{index}", tuple(slice_sizes)
             start: Any = initializer
             if value is not None:
-                with name_scope(f"{part_name}/PartitionedInitializer"):
-                    start = slice_of(value, offset, part_sizes)
+                with name_scope(f"{slice_name}/PartitionedInitializer"):
+                    start = slice_of(value, offset, slice_sizes)
             info = PartitionInfo(sizes, offset)
-            part = self._single(
-                part_name,
-                None if value is not None else part_shape,
+            partition = self._single(
+                slice_name,
+                None if value is not None else slice_shape,
                 dtype,
                 start,
                 regularizer,
@@ -169,46 +169,46 @@ class VariableStore:
                 info,
                 settings,
             )
-            part._set_save_slice_info(SaveSliceInfo(name, sizes, offset, part_sizes))
-            parts.append(part)
-        whole = self.partitioned[name] = PartitionedVariable(name, sizes, dtype, parts, partitions)
+            partition._set_save_slice_info(SaveSliceInfo(name, sizes, offset, slice_sizes))
+            variables.append(partition)
+        whole = self.partitioned[name] = PartitionedVariable(name, sizes, dtype, variables, partitions)
         return whole
 
-    def _share_parts(
+    def _share_partitions(
         self, name: str, shape: shapes.Shape, dtype: DType, reuse: Any, partitions: list[int] | None
     ) -> PartitionedVariable:
-        found = self.partitioned[name]
+        whole = self.partitioned[name]
         if reuse is False:
             raise ValueError(
                 f"partitioned variable {name!r} already exists; "
                 "hint: reuse=True or reuse=tf.AUTO_REUSE of the scope shares it"
             )
-        _require_same(f"reuse partitioned variable {name}", found, shape, dtype)
-        if partitions is not None and found._get_partitions() != partitions:
+        _require_same(f"reuse partitioned variable {name}", whole, shape, dtype)
+        if partitions is not None and whole._get_partitions() != partitions:
             raise ValueError(
                 f"Trying to reuse partitioned variable {name}, but specified partitions {partitions} "
-                f"and found partitions {found._get_partitions()}."
+                f"and found partitions {whole._get_partitions()}."
             )
-        return found
+        return whole
 
     def _share(self, name: str, shape: shapes.Shape, dtype: DType, reuse: Any) -> Any:
-        found = self.variables[name]
+        variable = self.variables[name]
         if reuse is False:
             raise ValueError(
                 f"Variable {name} already exists, disallowed. Did you mean to set reuse=True or reuse=tf.AUTO_REUSE "
-                f"in VarScope? Originally defined at: {found.op.made_at}"
+                f"in VarScope? Originally defined at: {variable.op.made_at}"
             )
-        _require_same(f"share variable {name}", found, shape, dtype)
-        return found
+        _require_same(f"share variable {name}", variable, shape, dtype)
+        return variable
 
 
-def _require_same(what: str, found: Any, shape: shapes.Shape, dtype: DType) -> None:
-    if not found.get_shape().is_compatible_with(shape):
+def _require_same(what: str, variable: Any, shape: shapes.Shape, dtype: DType) -> None:
+    if not variable.get_shape().is_compatible_with(shape):
         raise ValueError(
-            f"Trying to {what}, but specified shape {shapes.TensorShape(shape)} and found shape {found.get_shape()}."
+            f"Trying to {what}, but specified shape {shapes.TensorShape(shape)} and found shape {variable.get_shape()}."
         )
-    if not dtype.is_compatible_with(found.dtype):
-        raise ValueError(f"Trying to {what}, but specified dtype {dtype.name} and found dtype {found.dtype.name}.")
+    if not dtype.is_compatible_with(variable.dtype):
+        raise ValueError(f"Trying to {what}, but specified dtype {dtype.name} and found dtype {variable.dtype.name}.")
 
 
 def _names(function: Any, argument: str) -> bool:

@@ -79,9 +79,9 @@ class Variable:
             return object.__new__(
                 cls._class_for(use_resource if variable_def is None else getattr(variable_def, "is_resource", None))
             )
-        given = inspect.signature(cls.__init__).bind(None, *args, **kwargs)
-        given.apply_defaults()
-        return create_variable(**{key: value for key, value in given.arguments.items() if key != "self"})
+        bound_arguments = inspect.signature(cls.__init__).bind(None, *args, **kwargs)
+        bound_arguments.apply_defaults()
+        return create_variable(**{key: value for key, value in bound_arguments.arguments.items() if key != "self"})
 
     def __init__(
         self,
@@ -314,11 +314,11 @@ class Variable:
 
     def __getitem__(self, key: Any) -> Tensor:
         """Slices the value; the result has an `assign` that writes to the slice of the variable."""
-        part: Any = self.value()[key]
-        if part.is_eager:
-            part.assign = functools.partial(self._assign_slice, key)
-            return part  # type: ignore[no-any-return]
-        operation = part.op
+        element: Any = self.value()[key]
+        if element.is_eager:
+            element.assign = functools.partial(self._assign_slice, key)
+            return element  # type: ignore[no-any-return]
+        operation = element.op
         if operation.type == "StridedSlice":
 
             def assign(value: Any, name: str | None = None) -> Any:
@@ -328,8 +328,8 @@ class Variable:
                     state.resource_strided_slice_assign, *operation.inputs[1:], self._convert(value), name=name, **masks
                 )
 
-            part.assign = assign
-        return part  # type: ignore[no-any-return]
+            element.assign = assign
+        return element  # type: ignore[no-any-return]
 
     def _assign_slice(self, key: Any, value: Any, name: str | None = None) -> Any:
         bounds, masks = strided_slice_arguments(key)
@@ -471,10 +471,10 @@ def create_variable(**kwargs: Any) -> Any:
     """Creates a variable through the current functions of `variable_creator_scope`, innermost first."""
     creators = variable_creators()
 
-    def build(**given: Any) -> Any:
+    def build(**arguments: Any) -> Any:
         before, creators.building = creators.building, True
         try:
-            return Variable(**given)
+            return Variable(**arguments)
         finally:
             creators.building = before
 
