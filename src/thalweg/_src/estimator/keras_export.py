@@ -36,7 +36,7 @@ from thalweg._src.keras.saving.models import model_from_json
 from thalweg._src.training.checkpoint.object_checkpoint import Checkpoint
 from thalweg._src.training.checkpoint.object_graph import described
 from thalweg._src.training.checkpoint.saver import Saver
-from thalweg._src.training.checkpoint.trackable import parts_of
+from thalweg._src.training.checkpoint.trackable import children_of
 from thalweg._src.training.mode_keys import ModeKeys
 from thalweg._src.training.scaffold import Scaffold
 from thalweg._src.training.variables.global_step import create_global_step
@@ -108,7 +108,7 @@ def _graph_of(model: Any, mode: str, copy_for: Any) -> Any:
         add_to_collection(MAIN_OP_KEY, Scaffold.default_local_init_op())
         if mode == ModeKeys.TRAIN:
             add_to_collection(GraphKeys.TRAIN_OP, spec.train_op)
-        parts = {name: part for name, part in parts_of(copy) if mode == ModeKeys.TRAIN or name != "optimizer"}
+        parts = {name: part for name, part in children_of(copy) if mode == ModeKeys.TRAIN or name != "optimizer"}
         _, saveables = described(Checkpoint(**parts))
         variables = {saveable.name: saveable.op for saveable in saveables if isinstance(saveable.op, Variable)}
         message = Saver(variables, allow_empty=True).export_meta_graph(clear_devices=True)

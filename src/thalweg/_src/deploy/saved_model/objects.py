@@ -38,7 +38,7 @@ from thalweg._src.runtime.function.function import Function
 from thalweg._src.training.checkpoint.object_checkpoint import Checkpoint, session_for
 from thalweg._src.training.checkpoint.object_graph import described, slots_in, walk
 from thalweg._src.training.checkpoint.saver import Saver
-from thalweg._src.training.checkpoint.trackable import parts_of
+from thalweg._src.training.checkpoint.trackable import children_of
 from thalweg._src.training.variables.resource_variable import ResourceVariable
 from thalweg._src.training.variables.variables import Variable
 
@@ -134,22 +134,22 @@ def signature_functions(signatures: Any) -> dict[str, ConcreteFunction]:
     return {key: _signature_function(key, value) for key, value in signatures.items()}
 
 
-def _signature_function(key: str, given: Any) -> ConcreteFunction:
-    if isinstance(given, Function):
-        if given.input_signature is None:
+def _signature_function(key: str, signature: Any) -> ConcreteFunction:
+    if isinstance(signature, Function):
+        if signature.input_signature is None:
             raise ValueError(
                 f"signature {key!r}: the function has no input_signature; give one, or pass "
                 "`function.get_concrete_function(...)`"
             )
-        given = given.get_concrete_function()
-    if not isinstance(given, ConcreteFunction):
-        raise ValueError(f"signature {key!r}: expected a tf.function or a trace of one, received {given!r}")
-    names = [argument.op.name for argument in given._arguments]
+        signature = signature.get_concrete_function()
+    if not isinstance(signature, ConcreteFunction):
+        raise ValueError(f"signature {key!r}: expected a tf.function or a trace of one, received {signature!r}")
+    names = [argument.op.name for argument in signature._arguments]
     specs = {
         name: NamedSpec(name, argument.dtype, argument.dims)
-        for name, argument in zip(names, given._arguments, strict=True)
+        for name, argument in zip(names, signature._arguments, strict=True)
     }
-    concrete = given
+    concrete = signature
 
     def call(**arguments: Any) -> Any:
         return named_outputs(concrete.call_flat([arguments[name] for name in names]))
@@ -208,8 +208,8 @@ class _Writer:
     def add_function(self, function: ConcreteFunction, arguments: Any) -> list[Tensor]:
         """Adds a function to the library; returns the tensors of the graph that it uses besides its arguments."""
         used = [self.node(tensor) for tensor in function._outside]
-        for name, each in {function.name: function.function, **function.graph._functions}.items():
-            self.graph._functions.setdefault(name, each)
+        for name, graph_function in {function.name: function.function, **function.graph._functions}.items():
+            self.graph._functions.setdefault(name, graph_function)
         saved = self.message.concrete_functions[function.name]
         saved.bound_inputs.extend(number for number, _ in used)
         saved.canonicalized_input_signature.CopyFrom(structured_value(arguments))
@@ -231,7 +231,7 @@ class _Writer:
         number = len(self.message.nodes)
         as_user_object(self.message.nodes.add(), "signature_map")
         self.message.nodes[0].children.add(local_name="signatures", node_id=number)
-        made = {}
+        concrete_functions = {}
         for key, function in signatures.items():
             specs = {
                 tensor.op.name: NamedSpec(tensor.op.name, tensor.dtype, tensor.dims) for tensor in function._arguments
@@ -242,8 +242,8 @@ class _Writer:
             node.argument_keywords.extend(sorted(specs))
             node.allowed_positional_arguments = len(specs)
             self.message.nodes[number].children.add(local_name=key, node_id=len(self.message.nodes) - 1)
-            made[key] = _call_of(key, function, used)
-        return made
+            concrete_functions[key] = _call_of(key, function, used)
+        return concrete_functions
 
 
 def _call_of(key: str, function: ConcreteFunction, used: Sequence[Tensor]) -> Any:
@@ -253,8 +253,9 @@ def _call_of(key: str, function: ConcreteFunction, used: Sequence[Tensor]) -> An
         for tensor in function._arguments
     }
     call = stateful_partitioned_call_op if function.function.is_stateful else partitioned_call_op
-    made = call.many([*inputs.values(), *used], Tout=[each.dtype for each in function.outputs], f=function.function)
-    outputs = dict(zip(sorted(function.structured_outputs), made, strict=True))
+    types = [output.dtype for output in function.outputs]
+    call_outputs = call.many([*inputs.values(), *used], Tout=types, f=function.function)
+    outputs = dict(zip(sorted(function.structured_outputs), call_outputs, strict=True))
     for name, tensor in outputs.items():
         tensor.set_shape(function.structured_outputs[name].dims)
     return predict_signature_def(inputs or {}, outputs)
@@ -270,11 +271,11 @@ def write_objects(
     """Writes a SavedModel of an object; returns the graph of its objects."""
     folder = folder_of(export_dir)
     checkpoint = Checkpoint()
-    for name, part in parts_of(root):
-        setattr(checkpoint, name, part)
+    for name, child in children_of(root):
+        setattr(checkpoint, name, child)
     with get_default_graph().as_default() if session is None else session.graph.as_default():
-        found = walk(checkpoint)
-        slots = [slot for _, _, _, slot in slots_in(found)]
+        tracking = walk(checkpoint)
+        slots = [slot for _, _, _, slot in slots_in(tracking)]
         graph_of_keys, _ = described(checkpoint)
     with durable.typed_errors(folder):
         os.makedirs(os.path.dirname(variables_prefix(folder)), exist_ok=True)
@@ -283,23 +284,23 @@ def write_objects(
     from tensorboard.compat.proto.saved_object_graph_pb2 import SavedObjectGraph
 
     message = SavedObjectGraph()
-    objects = [root, *found.objects[1:], *slots]
-    for value, known in zip(objects, graph_of_keys.nodes, strict=True):
+    objects = [root, *tracking.objects[1:], *slots]
+    for value, tracked in zip(objects, graph_of_keys.nodes, strict=True):
         node = message.nodes.add()
-        node.children.extend(known.children)
-        node.slot_variables.extend(known.slot_variables)
+        node.children.extend(tracked.children)
+        node.slot_variables.extend(tracked.slot_variables)
         describe(value, node)
     with Graph().as_default() as graph:
         writer = _Writer(graph, message, objects)
         writer.add_variables()
         for method in methods:
             writer.add_method(method)
-        made = writer.add_signatures(signatures)
+        concrete_functions = writer.add_signatures(signatures)
         keys = {graph_of_keys.nodes[number].attributes[0].checkpoint_key: twin for number, twin in writer.twins.items()}
         exported = Saver(keys, allow_empty=True).export_meta_graph(clear_devices=True)
     exported.object_graph_def.CopyFrom(message)
     exported.meta_info_def.tags.append(SERVING)
-    for key, signature in made.items():
+    for key, signature in concrete_functions.items():
         exported.signature_def[key].CopyFrom(signature)
     saved = new_saved_model()
     saved.meta_graphs.append(exported)
@@ -320,9 +321,9 @@ def save(obj: Any, export_dir: PathLike, signatures: Any = None, options: Any = 
 
 def _default_signature(obj: Any) -> Any:
     """Returns the only function of an object that has an input_signature, None if there are none or several."""
-    found = [
+    functions = [
         getattr(obj, name)
         for name in dir(type(obj))
         if isinstance(getattr(type(obj), name, None), Function) and getattr(type(obj), name).input_signature is not None
     ]
-    return found[0] if len(found) == 1 else None
+    return functions[0] if len(functions) == 1 else None

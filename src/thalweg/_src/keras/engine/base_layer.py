@@ -35,11 +35,11 @@ from thalweg._src.keras.engine.node import Node, all_have_history
 from thalweg._src.keras.engine.operation_layers import with_history
 from thalweg._src.keras.engine.tracking import Tracking
 from thalweg._src.keras.places import expected
-from thalweg._src.training.checkpoint.trackable import Part, attributes_of, parts_of
+from thalweg._src.training.checkpoint.trackable import Child, attributes_of, children_of
 from thalweg._src.training.nn.layers.base import Layer as PlainLayer, snake_case
 from thalweg._src.training.nn.layers.input_spec import require_inputs
 from thalweg._src.training.variables.replication import VariableAggregation, VariableSynchronization
-from thalweg._src.training.variables.restoration import part_added
+from thalweg._src.training.variables.restoration import child_added
 from thalweg._src.training.variables.variables import Variable
 
 _OPTIONS = {
@@ -155,7 +155,7 @@ class Layer(Tracking, PlainLayer):
         if regularizer is not None:
             self._callable_losses.append(functools.partial(_regularization, regularizer, variable, name))
         (self._trainable_weights if trained else self._non_trainable_weights).append(variable)
-        part_added()
+        child_added()
         return variable
 
     def get_weights(self) -> list[Any]:
@@ -198,7 +198,7 @@ class Layer(Tracking, PlainLayer):
         graph = state.get_graph()
         with graph.as_default():
             inputs = tracking.map_shapes(lambda shape: _placeholder(graph, kind, shape), input_shape)
-            outputs = self(inputs, training=False) if self._takes("training") else self(inputs)
+            outputs = self(inputs, training=False) if self.takes_argument("training") else self(inputs)
         return nest.map_structure(lambda tensor: tensor.shape, outputs)
 
     def compute_output_signature(self, input_signature: Any) -> Any:
@@ -251,17 +251,18 @@ class Layer(Tracking, PlainLayer):
         """`call`; that of a user's class with control flow on tensors converted."""
         return self.call if type(self).__module__.startswith("thalweg.") else convert(self.call)
 
-    def _takes(self, argument: str) -> bool:
-        return argument in _parameters(type(self).call)
+    def takes_argument(self, name: str) -> bool:
+        """Returns whether `call` has an argument of a name."""
+        return name in _parameters(type(self).call)
 
     def _arguments(self, inputs: Any, given: dict[str, Any]) -> dict[str, Any]:
         """Returns the arguments of `call` by name, with the masks of the inputs and the learning phase added."""
         arguments = dict(given)
-        if self._takes("mask") and arguments.get("mask") is None:
+        if self.takes_argument("mask") and arguments.get("mask") is None:
             masks = nest.map_structure(mask_of, inputs)
             if any(mask is not None for mask in nest.flatten(masks)):
                 arguments["mask"] = masks
-        if self._takes("training") and arguments.get("training") is None:
+        if self.takes_argument("training") and arguments.get("training") is None:
             training = call_context.outer_training()
             arguments["training"] = state.learning_phase() if training is None else training
         return arguments
@@ -363,7 +364,7 @@ def _names_after_inputs(function: Callable[..., Any]) -> list[str]:
     return [name for name, parameter in _parameters(function).items() if parameter.kind in plain][2:]
 
 
-@parts_of.register(Layer)
-def _parts(layer: Any) -> Iterator[Part]:
+@children_of.register(Layer)
+def _children(layer: Any) -> Iterator[Child]:
     """Yields the attributes of a layer, in the order in which they were set."""
-    yield from attributes_of(layer, without=tracking.LISTED)
+    yield from attributes_of(layer, without=tracking.UNTRACKED)

@@ -16,9 +16,9 @@ from thalweg._src.keras.engine.base_layer import Layer, mask_of
 from thalweg._src.keras.engine.graph_map import map_graph, require_history
 from thalweg._src.keras.engine.node import Node, history_of, node_of
 from thalweg._src.keras.engine.operation_layers import with_history
-from thalweg._src.keras.engine.persistence import Persistence, parts_of_network
+from thalweg._src.keras.engine.persistence import Persistence, children_of_network
 from thalweg._src.keras.engine.summary import print_summary
-from thalweg._src.training.checkpoint.trackable import parts_of
+from thalweg._src.training.checkpoint.trackable import children_of
 from thalweg._src.training.nn.layers.base import snake_case
 
 
@@ -133,7 +133,7 @@ class Network(Persistence, Layer):
                 "Placeholder", [], attrs={"dtype": kind, "shape": shape.as_list()}
             ).outputs[0]
             given = tracking.map_shapes(make, input_shape)
-            self.call(given, **{"training": False} if self._takes("training") else {})
+            self.call(given, **{"training": False} if self.takes_argument("training") else {})
 
     def _build_for(self, inputs: Any, flat: list[Any]) -> None:
         """Notes that there are inputs: the layers of a subclass create their variables when they are called."""
@@ -159,7 +159,7 @@ class Network(Persistence, Layer):
             if all(tensor in values for tensor in node.output_tensors):
                 continue
             own, arguments = node.with_inputs(values)
-            if node.layer._takes("training"):
+            if node.layer.takes_argument("training"):
                 arguments.setdefault("training", training)
             made = nest.flatten(node.layer(own, **arguments))
             values.update(zip(node.output_tensors, made))
@@ -219,7 +219,7 @@ class Network(Persistence, Layer):
         print_summary(self, line_length, positions, print_fn)
 
 
-parts_of.register(Network)(parts_of_network)
+children_of.register(Network)(children_of_network)
 
 
 class _AddLoss(Layer):

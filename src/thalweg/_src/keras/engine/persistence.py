@@ -16,7 +16,7 @@ from thalweg._src.keras.places import in_file
 from thalweg._src.keras.saving import hdf5, hdf5_checksum, hdf5_contents, saved_model
 from thalweg._src.training.checkpoint.object_checkpoint import Checkpoint
 from thalweg._src.training.checkpoint.state import update_checkpoint_state
-from thalweg._src.training.checkpoint.trackable import Part, attributes_of, parts_of
+from thalweg._src.training.checkpoint.trackable import Child, attributes_of, children_of
 
 _HDF5 = (".h5", ".keras", ".hdf5")
 
@@ -111,10 +111,10 @@ class Persistence:
         return None
 
     def _checkpoint(self) -> Checkpoint:
-        return Checkpoint(**dict(parts_of(self)))
+        return Checkpoint(**dict(children_of(self)))
 
 
-def parts_of_network(model: Any) -> Iterator[Part]:
+def children_of_network(model: Any) -> Iterator[Child]:
     """Yields the layers of a graph by their numbers, then the attributes of the model."""
     if model._is_graph_network:
         count = 0
@@ -123,7 +123,7 @@ def parts_of_network(model: Any) -> Iterator[Part]:
                 yield f"layer_with_weights-{count}", layer
                 count += 1
             yield f"layer-{index}", layer
-    skipped = tracking.LISTED | {"optimizer", "history", "inputs", "outputs", "loss"}
+    skipped = tracking.UNTRACKED | {"optimizer", "history", "inputs", "outputs", "loss"}
     yield from attributes_of(model, without=skipped)
     if model.optimizer is not None:
         yield "optimizer", model.optimizer

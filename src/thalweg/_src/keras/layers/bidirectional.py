@@ -18,7 +18,7 @@ from thalweg._src.keras.layers.recurrent import RNN, joins_graph, separated
 from thalweg._src.keras.layers.stepping import build_within, takes
 from thalweg._src.keras.layers.wrappers import Wrapper
 from thalweg._src.keras.places import at, entry
-from thalweg._src.training.checkpoint.trackable import Part, attributes_of, parts_of
+from thalweg._src.training.checkpoint.trackable import Child, attributes_of, children_of
 
 _MERGE: dict[str | None, Callable[[Any, Any], Any]] = {
     "sum": lambda x, y: x + y,
@@ -28,7 +28,7 @@ _MERGE: dict[str | None, Callable[[Any, Any], Any]] = {
     None: lambda x, y: [x, y],
 }
 # Parts that are found as those of the layers of both directions.
-_LEFT_OUT = tracking.LISTED | {"layer"}
+_LEFT_OUT = tracking.UNTRACKED | {"layer"}
 
 
 @export("keras.layers.Bidirectional")
@@ -200,8 +200,8 @@ def _made_like(layer: Any, backwards: bool = False) -> Any:
     return type(layer).from_config(config)
 
 
-@parts_of.register(Bidirectional)
-def _parts(layer: Any) -> Iterator[Part]:
+@children_of.register(Bidirectional)
+def _children(layer: Any) -> Iterator[Child]:
     """Yields the attributes of a layer, without the one that those of both directions were made from."""
     yield from attributes_of(layer, without=_LEFT_OUT)
 

@@ -30,11 +30,11 @@ from thalweg._src.keras.layers.cell_base import DropoutMasks
 from thalweg._src.keras.layers.cells import StackedRNNCells
 from thalweg._src.keras.layers.stepping import build_cell, call_cell, output_size_of, takes, zero_states
 from thalweg._src.keras.places import entry
-from thalweg._src.training.checkpoint.trackable import Part, attributes_of, parts_of
+from thalweg._src.training.checkpoint.trackable import Child, attributes_of, children_of
 from thalweg._src.training.nn.layers.input_spec import InputSpec
 
 # What a checkpoint leaves out: the states of one batch.
-_LEFT_OUT = tracking.LISTED | {"_states"}
+_LEFT_OUT = tracking.UNTRACKED | {"_states"}
 
 
 @export("keras.layers.RNN")
@@ -346,8 +346,8 @@ def _as_list(states: Any) -> list[Any]:
     return list(states) if nest.is_nested(states) else [states]
 
 
-@parts_of.register(RNN)
-def _parts(layer: Any) -> Iterator[Part]:
+@children_of.register(RNN)
+def _children(layer: Any) -> Iterator[Child]:
     """Yields the attributes of a layer, without the states of a batch."""
     yield from attributes_of(layer, without=_LEFT_OUT)
 

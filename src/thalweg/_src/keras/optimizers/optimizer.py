@@ -27,7 +27,7 @@ from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.backend import state
 from thalweg._src.keras.optimizers.optimizer_state import OptimizerState
 from thalweg._src.runtime.eager.gradient_tape import GradientTape
-from thalweg._src.training.checkpoint.trackable import Part, parts_of
+from thalweg._src.training.checkpoint.trackable import Child, children_of
 from thalweg._src.training.optimizers.clipping import clip_by_norm
 from thalweg._src.training.optimizers.optimizer import _alike, _sum_equal_indices, flat_variables, present_gradients
 from thalweg._src.training.variables.distribution import current_mode
@@ -338,8 +338,8 @@ def _takes_state(function: Callable[..., Any]) -> bool:
     return any(each.name == "apply_state" or each.kind is each.VAR_KEYWORD for each in parameters)
 
 
-@parts_of.register(Optimizer)
-def _parts(optimizer: Any) -> Iterator[Part]:
+@children_of.register(Optimizer)
+def _children(optimizer: Any) -> Iterator[Child]:
     """Yields the optimizer's own variables; slots are saved with the variables that they belong to."""
     graph = get_default_graph()
     for name, variable in optimizer._named.items():

@@ -26,7 +26,7 @@ from thalweg._src.keras.optimizers import schedules
 from thalweg._src.keras.optimizers.schedules import LearningRateSchedule
 from thalweg._src.training.optimizers.optimizer import _var_key
 from thalweg._src.training.variables.replication import VariableAggregation, VariableSynchronization
-from thalweg._src.training.variables.restoration import part_added
+from thalweg._src.training.variables.restoration import child_added
 from thalweg._src.training.variables.slots import beside
 from thalweg._src.training.variables.variables import Variable
 
@@ -168,7 +168,7 @@ class OptimizerState:
             synchronization=synchronization,
             aggregation=aggregation,
         )
-        part_added()
+        child_added()
         return self._named[name]
 
     def add_slot(self, var: Any, slot_name: str, initializer: Any = "zeros") -> Any:
@@ -180,7 +180,7 @@ class OptimizerState:
                 initial = _initial(initializer, var.shape, kind)
                 slots[key] = self._new_variable(initial, f"{_name_of(var)}/{slot_name}", kind, trainable=False)
             self._weights.append(slots[key])
-            part_added()
+            child_added()
         return slots[key]
 
     def _new_variable(self, initial_value: Any, name: str, dtype: Any, **options: Any) -> Any:

@@ -10,7 +10,7 @@ from thalweg._src.graph.scopes import init_scope, name_scope
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.backend import state
 from thalweg._src.keras.backend.values import batch_get_value, batch_set_value
-from thalweg._src.training.checkpoint.trackable import Part, parts_of
+from thalweg._src.training.checkpoint.trackable import Child, children_of
 from thalweg._src.training.optimizers.optimizer import Optimizer, flat_variables
 from thalweg._src.training.variables.variables import Variable
 
@@ -76,7 +76,7 @@ class TFOptimizer:
         raise NotImplementedError(f"{type(self.optimizer).__name__} of tf.train has no configuration")
 
 
-@parts_of.register(TFOptimizer)
-def _parts(optimizer: Any) -> Iterator[Part]:
+@children_of.register(TFOptimizer)
+def _children(optimizer: Any) -> Iterator[Child]:
     yield "optimizer", optimizer.optimizer
     yield "global_step", optimizer.iterations

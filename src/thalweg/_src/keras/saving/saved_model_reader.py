@@ -22,7 +22,7 @@ from thalweg._src.keras.serialization import class_and_config, get_custom_object
 from thalweg._src.training.checkpoint.object_checkpoint import Checkpoint
 from thalweg._src.training.checkpoint.object_graph import GRAPH_KEY, parse_graph
 from thalweg._src.training.checkpoint.reader import CheckpointReader
-from thalweg._src.training.checkpoint.trackable import parts_of
+from thalweg._src.training.checkpoint.trackable import children_of
 
 # The lists of the optimizers of later releases: by class, the slots of which they are, in the order of the variables.
 _LATER_SLOTS = {
@@ -118,7 +118,7 @@ def _made(content: dict[str, Any], custom_objects: dict[str, Any] | None) -> Any
 
 def _restore(model: Any, prefix: str, takes_state: bool) -> None:
     """Restores the variables of a model and, on request, those of its optimizer."""
-    checkpoint = Checkpoint(**{name: part for name, part in parts_of(model) if takes_state or name != "optimizer"})
+    checkpoint = Checkpoint(**{name: part for name, part in children_of(model) if takes_state or name != "optimizer"})
     status = checkpoint.read(prefix)
     if not executing_eagerly_outside_functions():
         session = state.get_session()

@@ -44,11 +44,11 @@ from thalweg._src.training.checkpoint.saver_builder import (
 from thalweg._src.training.checkpoint.state import update_checkpoint_state
 from thalweg._src.training.checkpoint.trackable import (
     AutoTrackable,
-    Part,
+    Child,
     StateSaveable,
     attributes_of,
+    children_of,
     is_trackable,
-    parts_of,
     saved_by,
 )
 from thalweg._src.training.variables.restoration import defer, settle
@@ -204,8 +204,8 @@ class Checkpoint(AutoTrackable):
         session.run(restore, {fed: prefix})
 
 
-@parts_of.register(Checkpoint)
-def _of_checkpoint(checkpoint: Checkpoint) -> Iterable[Part]:
+@children_of.register(Checkpoint)
+def _of_checkpoint(checkpoint: Checkpoint) -> Iterable[Child]:
     if checkpoint._save_counter is not None:
         yield "save_counter", checkpoint._save_counter
     yield from attributes_of(checkpoint, without=_OWN)
@@ -333,7 +333,7 @@ class CheckpointLoadStatus(LoadStatus):
         match = self._match(get_default_graph())
         for number, node in enumerate(self._message.nodes):
             if not node.attributes:
-                continue  # it has no values of its own, and its parts are checked
+                continue  # it has no values of its own, and its children are checked
             if number not in match.objects:
                 raise AssertionError(f"Unresolved object in checkpoint {match.path(number)}: {node}")
             saveable_makers = saved_by(match.objects[number])

@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from thalweg._src.base import errors, logging
 from thalweg._src.training.checkpoint.saver_builder import SaveableObject
-from thalweg._src.training.checkpoint.trackable import full_name, parts_of, saved_by
+from thalweg._src.training.checkpoint.trackable import children_of, full_name, saved_by
 from thalweg._src.training.variables.variables import Variable
 
 GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
@@ -93,7 +93,7 @@ def walk(root: Any) -> Walk:
     waiting = deque([root])
     while waiting:
         value = waiting.popleft()
-        children = list(dict(parts_of(value)).items())
+        children = list(dict(children_of(value)).items())
         reachable.children.append(children)
         for name, child in children:
             if id(child) not in reachable.numbers:
@@ -197,7 +197,7 @@ def matched(root: Any, message: Any) -> Match:
     waiting = deque([0])
     while waiting:
         number = waiting.popleft()
-        children = dict(parts_of(match.objects[number]))
+        children = dict(children_of(match.objects[number]))
         for child in message.nodes[number].children:
             if child.local_name in children and match.bind(child.node_id, children[child.local_name]):
                 waiting.append(child.node_id)

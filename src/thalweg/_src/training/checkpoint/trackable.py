@@ -1,7 +1,7 @@
-"""Trackable objects: the edges of an object-based checkpoint, from each object to its parts by name.
+"""Trackable objects: the edges of an object-based checkpoint, from each object to its children by name.
 
-The parts and the own tensors of an object depend on its class: `parts_of` and `saved_by` are generic functions to which
-each such class adds an implementation.
+The children and the own tensors of an object depend on its class: `children_of` and `saved_by` are generic functions to
+which each such class adds an implementation.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from thalweg._src.base.export import export
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.training.checkpoint.saver_builder import SaveableObject, VariableSaveable
 from thalweg._src.training.optimizers.optimizer import Optimizer
-from thalweg._src.training.variables.restoration import RestoresParts
+from thalweg._src.training.variables.restoration import RestoresChildren
 from thalweg._src.training.variables.variables import Variable
 
-Part = tuple[str, Any]
+Child = tuple[str, Any]
 VALUE = "VARIABLE_VALUE"
 
 
@@ -36,43 +36,43 @@ class PythonState(ABC):
 
 
 @export("contrib.eager.Checkpointable")
-class AutoTrackable(RestoresParts):
-    """An object whose parts are its attributes; lists and dictionaries among them are tracked too."""
+class AutoTrackable(RestoresChildren):
+    """An object whose children are its attributes; lists and dictionaries among them are tracked too."""
 
 
 def is_trackable(value: Any) -> bool:
     """Returns whether a checkpoint can track a value, or anything inside a list or dictionary."""
     if isinstance(value, list | tuple | dict):
         return any(map(is_trackable, value.values() if isinstance(value, dict) else value))
-    return parts_of.dispatch(type(value)) is not _UNKNOWN
+    return children_of.dispatch(type(value)) is not _UNKNOWN
 
 
-# -- parts ------------------------------------------------------------------------------------------------------------
+# -- children ---------------------------------------------------------------------------------------------------------
 
 
 @functools.singledispatch
-def parts_of(value: Any) -> Iterable[Part]:
-    """Returns the parts of an object by their names in a checkpoint."""
+def children_of(value: Any) -> Iterable[Child]:
+    """Returns the children of an object by their names in a checkpoint."""
     raise TypeError(f"a checkpoint cannot track {value!r} of {type(value).__name__}")
 
 
-_UNKNOWN = parts_of.dispatch(object)
+_UNKNOWN = children_of.dispatch(object)
 
 
-@parts_of.register(Variable)
-@parts_of.register(PythonState)
-def _none(value: Any) -> Iterable[Part]:
+@children_of.register(Variable)
+@children_of.register(PythonState)
+def _none(value: Any) -> Iterable[Child]:
     return ()
 
 
-@parts_of.register(list)
-@parts_of.register(tuple)
-def _items(value: Any) -> Iterator[Part]:
+@children_of.register(list)
+@children_of.register(tuple)
+def _items(value: Any) -> Iterator[Child]:
     return ((str(index), item) for index, item in enumerate(value) if is_trackable(item))
 
 
-@parts_of.register(dict)
-def _entries(value: Any) -> Iterator[Part]:
+@children_of.register(dict)
+def _entries(value: Any) -> Iterator[Child]:
     for key, item in value.items():
         if not is_trackable(item):
             continue
@@ -81,8 +81,8 @@ def _entries(value: Any) -> Iterator[Part]:
         yield key, item
 
 
-@parts_of.register(Optimizer)
-def _of_optimizer(optimizer: Any) -> Iterator[Part]:
+@children_of.register(Optimizer)
+def _of_optimizer(optimizer: Any) -> Iterator[Child]:
     """Yields the optimizer's own variables; slots are saved with the variables that they belong to."""
     graph = get_default_graph()
     for (name, _), variable in sorted(optimizer._non_slot_dict.items(), key=lambda item: item[0][0]):
@@ -91,12 +91,12 @@ def _of_optimizer(optimizer: Any) -> Iterator[Part]:
     yield from attributes_of(optimizer, Optimizer)
 
 
-@parts_of.register(AutoTrackable)
-def _of_attributes(value: Any) -> Iterator[Part]:
+@children_of.register(AutoTrackable)
+def _of_attributes(value: Any) -> Iterator[Child]:
     return attributes_of(value)
 
 
-def attributes_of(value: Any, value_type: Any = None, without: frozenset[str] = frozenset()) -> Iterator[Part]:
+def attributes_of(value: Any, value_type: Any = None, without: frozenset[str] = frozenset()) -> Iterator[Child]:
     """Yields the attributes that a checkpoint can track, optionally only those of one type."""
     for name, item in vars(value).items():
         if name not in without and (value_type is None or isinstance(item, value_type)) and is_trackable(item):
@@ -118,7 +118,7 @@ Saved = dict[str, Callable[[str], SaveableObject]]  # by attribute: a function f
 
 @functools.singledispatch
 def saved_by(value: Any) -> Saved:
-    """Returns what an object itself, without its parts, saves in a checkpoint."""
+    """Returns what an object itself, without its children, saves in a checkpoint."""
     return {}
 
 

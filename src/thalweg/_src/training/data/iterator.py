@@ -35,7 +35,7 @@ from thalweg._src.runtime.eager.tensor import EagerTensor, kind_of
 from thalweg._src.runtime.pipeline import compile_step
 from thalweg._src.runtime.resources.step import Step
 from thalweg._src.training.checkpoint.saver_builder import SaveableObject, SaveSpec
-from thalweg._src.training.checkpoint.trackable import Part, Saved, parts_of, saved_by
+from thalweg._src.training.checkpoint.trackable import Child, Saved, children_of, saved_by
 from thalweg._src.training.data.optional import Optional
 from thalweg._src.training.data.structure import (
     Structured,
@@ -320,8 +320,8 @@ def make_saveable_from_iterator(iterator: Iterator) -> SaveableObject:
     return _IteratorSaveable(handle, f"{handle.op.name}/position")
 
 
-@parts_of.register(Iterator)
-def _no_children(iterator: Iterator) -> Iterable[Part]:
+@children_of.register(Iterator)
+def _no_children(iterator: Iterator) -> Iterable[Child]:
     return ()
 
 

@@ -21,7 +21,7 @@ from thalweg._src.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.training.checkpoint.saver_builder import SaveableObject, SaveSpec
-from thalweg._src.training.checkpoint.trackable import Part, Saved, parts_of, saved_by
+from thalweg._src.training.checkpoint.trackable import Child, Saved, children_of, saved_by
 
 
 class _Typed:
@@ -373,8 +373,8 @@ class _TableSaveable(SaveableObject):
             return ops.lookup_table_import_op.operation(handle, *restored_tensors)
 
 
-@parts_of.register(_MutableTable)
-def _no_children(table: _MutableTable) -> Iterable[Part]:
+@children_of.register(_MutableTable)
+def _no_children(table: _MutableTable) -> Iterable[Child]:
     return ()
 
 

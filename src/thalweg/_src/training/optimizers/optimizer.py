@@ -39,7 +39,7 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.runtime.eager.gradient_tape import GradientTape
 from thalweg._src.training.variables.distribution import current_mode, losses_are_averaged
-from thalweg._src.training.variables.restoration import part_added
+from thalweg._src.training.variables.restoration import child_added
 from thalweg._src.training.variables.slots import (
     beside,
     create_slot,
@@ -345,7 +345,7 @@ class Optimizer:
         slots, key = self._slot_dict(slot_name), _var_key(var)
         if key not in slots:
             slots[key] = create()
-            part_added()
+            child_added()
         return slots[key]
 
     def _get_or_make_slot_with_initializer(
@@ -380,7 +380,7 @@ class Optimizer:
         if key not in self._non_slot_dict:
             with graph.as_default(), beside(colocate_with):
                 self._non_slot_dict[key] = self._new_non_slot_variable(initial_value, name, colocate_with)
-            part_added()
+            child_added()
         return self._non_slot_dict[key]
 
     def _new_non_slot_variable(self, initial_value: Any, name: str, beside: Any) -> Any:

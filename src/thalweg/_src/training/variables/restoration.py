@@ -30,16 +30,16 @@ def settle(key: int) -> None:
     _pending.pop(key, None)
 
 
-def part_added() -> None:
-    """Restores an object that has just become a part of another one; of several values, the newest one counts."""
+def child_added() -> None:
+    """Restores an object that has just become a child of another one; of several values, the newest one counts."""
     for restoration in list(_pending.values()):
         restoration.restore_new()
 
 
-class RestoresParts:
-    """An object whose parts are restored when they become its attributes."""
+class RestoresChildren:
+    """An object whose children are restored when they become its attributes."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
         if _pending:
-            part_added()
+            child_added()

@@ -25,8 +25,8 @@ from thalweg._src.graph.ops.reshape import shape, size
 from thalweg._src.graph.scopes import GraphKeys, control_dependencies
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
-from thalweg._src.training.checkpoint.trackable import Part, attributes_of, parts_of
-from thalweg._src.training.variables.restoration import RestoresParts
+from thalweg._src.training.checkpoint.trackable import Child, attributes_of, children_of
+from thalweg._src.training.variables.restoration import RestoresChildren
 from thalweg._src.training.variables.slots import filled_with
 from thalweg._src.training.variables.variable_scope import get_variable, variable_scope
 
@@ -35,7 +35,7 @@ _OWN = frozenset(("_variables",))
 
 
 @export("contrib.eager.metrics.Metric")
-class Metric(RestoresParts):
+class Metric(RestoresChildren):
     """The base class of metrics; a subclass creates variables in `build` and defines `call` and `result`."""
 
     name = ReadOnly[str]("The name of the metric.")
@@ -117,8 +117,8 @@ class Metric(RestoresParts):
         return variable
 
 
-@parts_of.register(Metric)
-def _parts(metric: Metric) -> Iterator[Part]:
+@children_of.register(Metric)
+def _children(metric: Metric) -> Iterator[Child]:
     return attributes_of(metric, without=_OWN)
 
 

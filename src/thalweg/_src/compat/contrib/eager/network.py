@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from thalweg._src.base.export import export
-from thalweg._src.training.checkpoint.trackable import Part, is_trackable, parts_of
+from thalweg._src.training.checkpoint.trackable import Child, children_of, is_trackable
 from thalweg._src.training.nn.layers.base import Layer
 
 
@@ -89,8 +89,8 @@ class Sequential(Network):
         return inputs
 
 
-@parts_of.register(Network)
-def _parts(network: Network) -> Iterator[Part]:
+@children_of.register(Network)
+def _children(network: Network) -> Iterator[Child]:
     yield from network._named_weights.items()
     yield from ((name, layer) for name, layer in network._layers.items() if is_trackable(layer))
 

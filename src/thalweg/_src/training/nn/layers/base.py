@@ -28,11 +28,11 @@ from thalweg._src.graph.ops.cast import cast
 from thalweg._src.graph.ops.reshape import shape as shape_of
 from thalweg._src.graph.scopes import GraphKeys, get_collection_ref, init_scope, name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.training.checkpoint.trackable import Part, attributes_of, is_trackable, parts_of
+from thalweg._src.training.checkpoint.trackable import Child, attributes_of, children_of, is_trackable
 from thalweg._src.training.nn.layers.input_spec import require_inputs
 from thalweg._src.training.variables.partitions import PartitionedVariable
 from thalweg._src.training.variables.replication import VariableAggregation, VariableSynchronization
-from thalweg._src.training.variables.restoration import RestoresParts, part_added
+from thalweg._src.training.variables.restoration import RestoresChildren, child_added
 from thalweg._src.training.variables.variable_scope import VariableScope, get_variable, variable_scope, variable_store
 from thalweg._src.training.variables.variables import Variable
 
@@ -42,7 +42,7 @@ _SHARED_BY_COPIES = (Graph, Tensor, Operation, Variable, PartitionedVariable, Va
 
 
 @export("layers.Layer")
-class Layer(RestoresParts):
+class Layer(RestoresChildren):
     """The base class of layers; a subclass creates variables in `build` and computes in `call`.
 
     Variables are created in a variable scope that the first call opens, with the given name or one derived from the
@@ -182,7 +182,7 @@ class Layer(RestoresParts):
             trained = trainable and getattr(weight, "trainable", True)  # a custom getter may have changed it
             (self._trainable_weights if trained else self._non_trainable_weights).append(weight)
         self._named_weights.setdefault(name, variable)
-        part_added()
+        child_added()
         return variable
 
     @contextlib.contextmanager
@@ -421,8 +421,8 @@ class Layer(RestoresParts):
 Layer.__new__.__signature__ = inspect.signature(Layer.__init__)  # type: ignore[attr-defined]  # for help()
 
 
-@parts_of.register(Layer)
-def _children(layer: Layer) -> Iterator[Part]:
+@children_of.register(Layer)
+def _children(layer: Layer) -> Iterator[Child]:
     """Yields the variables of the layer by name, then its attributes."""
     yield from ((name, weight) for name, weight in layer._named_weights.items() if is_trackable(weight))
     yield from (

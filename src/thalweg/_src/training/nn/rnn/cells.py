@@ -22,7 +22,7 @@ from thalweg._src.graph.ops.reshape import shape as shape_of
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
-from thalweg._src.training.checkpoint.trackable import Part, is_trackable, parts_of
+from thalweg._src.training.checkpoint.trackable import Child, children_of, is_trackable
 from thalweg._src.training.nn.layers.base import Layer
 from thalweg._src.training.nn.layers.input_spec import InputSpec
 from thalweg._src.training.nn.layers.named import activation_of, initializer_of
@@ -407,8 +407,8 @@ class MultiRNNCell(RNNCell):
         return inputs, tuple(states) if self._state_is_tuple else concat(states, 1)
 
 
-@parts_of.register(MultiRNNCell)
-def _cells_by_name(cell: MultiRNNCell) -> Iterator[Part]:
+@children_of.register(MultiRNNCell)
+def _cells_by_name(cell: MultiRNNCell) -> Iterator[Child]:
     """Yields the cells by their numbers, as TensorFlow's checkpoints name them."""
     return ((f"cell-{number}", child) for number, child in enumerate(cell._cells) if is_trackable(child))
 
