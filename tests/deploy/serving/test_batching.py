@@ -15,6 +15,7 @@ from thalweg._src.deploy.serving.batching import Batcher
 from thalweg._src.deploy.serving.client import Client
 from thalweg._src.deploy.serving.config import BatchingParameters, read_batching
 from thalweg._src.deploy.serving.event_loop import EventLoop
+from thalweg._src.deploy.serving.inference import Inference
 from thalweg._src.deploy.serving.manager import Spec
 from thalweg._src.deploy.serving.metrics import Metrics
 from thalweg._src.deploy.serving.server import ModelServer
@@ -63,7 +64,7 @@ def pool():
 
 def _submit(pool, batcher, signature, *values, deadline=None):
     array = np.array(values, np.float32)
-    return pool.submit(batcher._loop.call, batcher.run(signature, {"x": array}, ("y",), deadline))
+    return pool.submit(batcher._loop.call, batcher.run(Inference(signature, {"x": array}, ("y",), deadline)))
 
 
 def _blocked(pool, batcher, signature):
@@ -143,7 +144,7 @@ def test_a_stopped_server_computes_what_waits_and_takes_nothing_else(batching, p
     batcher._loop.call(batcher.close())
     assert waiting.result()["y"].tolist() == [2]
     with pytest.raises(errors.UnavailableError, match="being stopped"):
-        batcher._loop.call(batcher.run(signature, {"x": np.ones(1)}, ("y",), None))
+        batcher._loop.call(batcher.run(Inference(signature, {"x": np.ones(1)}, ("y",))))
 
 
 def test_a_server_with_batches_answers_as_one_without(saved, pool):
@@ -199,7 +200,7 @@ def test_a_request_whose_client_is_gone_is_never_computed(batching, pool):
     first = _blocked(pool, batcher, signature)
 
     async def leave():
-        task = asyncio.ensure_future(batcher.run(signature, {"x": np.ones(1)}, ("y",), None))
+        task = asyncio.ensure_future(batcher.run(Inference(signature, {"x": np.ones(1)}, ("y",))))
         await asyncio.sleep(0)
         task.cancel()
         await asyncio.wait([task])

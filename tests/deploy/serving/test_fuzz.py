@@ -13,10 +13,10 @@ from tests.deploy.serving.conftest import asking
 from tests.deploy.serving.recorded import recorded
 from thalweg._src.deploy.serving.access import Access
 from thalweg._src.deploy.serving.client import Client
-from thalweg._src.deploy.serving.grpc_front import Methods, handlers
+from thalweg._src.deploy.serving.grpc_server import Methods, handlers
 from thalweg._src.deploy.serving.http_request import Request
 from thalweg._src.deploy.serving.limits import BytesInFlight, Limits
-from thalweg._src.deploy.serving.rest_front import RestApplication
+from thalweg._src.deploy.serving.rest_server import RestApplication
 from thalweg._src.deploy.serving.server import ModelServer
 
 # The client is at fault, or what it asks for is not there; never the server.

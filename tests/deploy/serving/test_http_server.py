@@ -179,7 +179,7 @@ def test_an_answer_that_is_not_read_ends_the_connection(serve, stack, tmp_path):
         tf.saved_model.simple_save(session, tmp_path / "1", {"count": count}, {"zeros": tf.zeros(count)})
     server = serve(path=tmp_path, transfer_seconds=0.1)
     peer = Peer(server, stack).send(request(WITH_TOKEN, '{"inputs": [10000000]}'))
-    connections = server._fronts[0]._admission
+    connections = server._servers[0]._admission
     while not connections.having(State.SENDING):
         time.sleep(0.01)
     while len(connections):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from thalweg._src.deploy.serving.json_arrays import parse_array
+from thalweg._src.deploy.serving.json_text import parse_array
 
 
 @pytest.mark.parametrize("shape", [(1,), (5,), (1, 1), (2, 3), (1, 4, 1), (2, 1, 3), (3, 2, 4, 2), (1, 1, 1, 1)])

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,11 @@ import numpy as np
 from thalweg._src.base import errors
 from thalweg._src.deploy.serving.batch_queue import SHORT, Batch, BatchQueues, Duration, Request, too_late
 from thalweg._src.deploy.serving.config import BatchingParameters
-from thalweg._src.deploy.serving.event_loop import EventLoop, before
+from thalweg._src.deploy.serving.event_loop import EventLoop, with_deadline
+from thalweg._src.deploy.serving.inference import Inference, Outputs
 from thalweg._src.deploy.serving.metrics import Metrics
-from thalweg._src.deploy.serving.servable import Signature
 from thalweg._src.deploy.serving.tensors import Array
 
-Outputs = dict[str, Array]
 _ALONE_SECONDS = 0.1  # without concurrent requests, after which none are expected
 
 
@@ -29,12 +28,11 @@ _ALONE_SECONDS = 0.1  # without concurrent requests, after which none are expect
 class _Work:
     """What a waiting request needs computed.
 
+    is_alone: whether it shares no batch with others
     outcome: outputs or an error, from the thread that computes, for the result, which belongs to the event loop
     """
 
-    signature: Signature
-    inputs: Mapping[str, Array]
-    outputs: tuple[str, ...]
+    inference: Inference
     is_alone: bool
     result: asyncio.Future[Outputs]
     outcome: Outputs | Exception | None = None
@@ -69,23 +67,22 @@ class Batcher:
         self._is_due = False  # whether the wake-up is for now rather than for later
         self._is_closed = False
 
-    async def run(
-        self, signature: Signature, inputs: Mapping[str, Array], outputs: tuple[str, ...], deadline: float | None
-    ) -> Outputs:
-        """Computes outputs of a signature, together with other requests."""
-        size = self._whole_batch(signature, inputs)
-        if size is not None and self._is_quick(signature.duration, size, deadline) and await self._is_alone():
-            return self._run_here(signature, inputs, outputs, size)
-        parts = self._parts(signature, inputs, outputs, deadline)
+    async def run(self, inference: Inference) -> Outputs:
+        """Computes an inference, together with others."""
+        size = self._whole_batch(inference)
+        duration, deadline = inference.signature.duration, inference.deadline
+        if size is not None and self._is_quick(duration, size, deadline) and await self._is_alone():
+            return self._run_here(inference, size)
+        requests = self._enqueue(inference)
         try:
-            found = await before(deadline, _results(parts), self._clock)
+            pieces = await with_deadline(deadline, _results(requests), self._clock)
         except BaseException:
-            for part in parts:
-                part.is_cancelled = True
+            for request in requests:
+                request.is_cancelled = True
             raise
-        return (
-            found[0] if len(found) == 1 else {name: np.concatenate([part[name] for part in found]) for name in outputs}
-        )
+        if len(pieces) == 1:
+            return pieces[0]
+        return {name: np.concatenate([piece[name] for piece in pieces]) for name in inference.outputs}
 
     def _is_quick(self, duration: Duration, size: int, deadline: float | None) -> bool:
         """Returns whether a batch is expected to hold the event loop for a short time, and to be in time."""
@@ -104,41 +101,34 @@ class Batcher:
             self._last_concurrent = now
         return self._arrived == number
 
-    def _whole_batch(self, signature: Signature, inputs: Mapping[str, Array]) -> int | None:
-        """Returns the number of examples of a request, if it is a batch as it is."""
-        sizes = {len(array) for array in inputs.values()} if signature.is_batched else {1}
-        size = sizes.pop() if len(sizes) == 1 else 0
+    def _whole_batch(self, inference: Inference) -> int | None:
+        """Returns the number of examples of an inference, if it is a batch as it is."""
+        size = _size(inference) if inference.signature.is_batched else 1
         is_whole = 0 < size <= self._parameters.max_batch_size and self._parameters.padded(size) == size
         return size if is_whole and not self._is_closed else None
 
-    def _run_here(
-        self, signature: Signature, inputs: Mapping[str, Array], outputs: tuple[str, ...], size: int
-    ) -> Outputs:
-        """Computes a short request in the event loop, which takes less time than to wake another thread."""
-        start = self._clock()
+    def _run_here(self, inference: Inference, size: int) -> Outputs:
+        """Computes a short inference in the event loop, which takes less time than to wake another thread."""
+        start, signature = self._clock(), inference.signature
         self._metrics.queueing.add(signature.model, value=0.0)
         self._metrics.batch_sizes.add(signature.model, value=size)
         signature.duration.measured = start
         try:
-            return signature.run(inputs, outputs)
+            return inference.run()
         finally:
             signature.duration.add(size, self._clock() - start)
 
-    def _parts(
-        self, signature: Signature, inputs: Mapping[str, Array], outputs: tuple[str, ...], deadline: float | None
-    ) -> list[Request]:
-        """Puts a request into its queue, in parts no larger than a batch."""
-        sizes = {len(array) for array in inputs.values()} if signature.is_batched else set()
-        if len(sizes) != 1 or not min(sizes):
-            return [self._submit(signature, inputs, outputs, deadline, is_alone=True)]
-        (size,) = sizes
+    def _enqueue(self, inference: Inference) -> list[Request]:
+        """Puts an inference into its queue, in pieces no larger than a batch."""
+        size = _size(inference) if inference.signature.is_batched else 0
+        if not size:
+            return [self._submit(inference, is_alone=True)]
         limit = self._parameters.max_batch_size
-        return [
-            self._submit(
-                signature, {name: array[start : start + limit] for name, array in inputs.items()}, outputs, deadline
-            )
-            for start in range(0, size, limit)
-        ]
+        if size <= limit:
+            return [self._submit(inference)]
+        slices = [slice(start, start + limit) for start in range(0, size, limit)]
+        pieces = [{name: array[rows] for name, array in inference.inputs.items()} for rows in slices]
+        return [self._submit(replace(inference, inputs=inputs)) for inputs in pieces]
 
     async def close(self) -> None:
         """Computes what waits, and takes nothing else."""
@@ -147,23 +137,17 @@ class Batcher:
         while self._computing or not self._queues.is_empty():
             await (asyncio.wait(self._computing) if self._computing else asyncio.sleep(0))
 
-    def _submit(
-        self,
-        signature: Signature,
-        inputs: Mapping[str, Array],
-        outputs: tuple[str, ...],
-        deadline: float | None,
-        is_alone: bool = False,
-    ) -> Request:
+    def _submit(self, inference: Inference, is_alone: bool = False) -> Request:
         """Puts a request into its queue; one that shares no batch with others fills a batch."""
-        work = _Work(signature, inputs, outputs, is_alone, asyncio.get_running_loop().create_future())
+        work = _Work(inference, is_alone, asyncio.get_running_loop().create_future())
+        signature, inputs = inference.signature, inference.inputs
         key: tuple[Any, ...] = (signature, None)
         size = self._parameters.max_batch_size
         if not is_alone:
             shapes = tuple(array.ndim if self._pads else array.shape[1:] for array in inputs.values())
-            key = signature, outputs, tuple(inputs), shapes
-            size = len(next(iter(inputs.values())))
-        request = Request(key, size, self._clock(), deadline, signature.duration, work)
+            key = signature, inference.outputs, tuple(inputs), shapes
+            size = _size(inference)
+        request = Request(key, size, self._clock(), inference.deadline, signature.duration, work)
         if self._is_closed:
             raise errors.UnavailableError(None, None, "the server is being stopped")
         if self._computing or not self._queues.is_empty():
@@ -205,9 +189,9 @@ class Batcher:
             if not batch.requests:
                 self._queues.finish(batch)
             else:
-                self._computing.add(asyncio.create_task(self._compute_apart(batch)))
+                self._computing.add(asyncio.create_task(self._compute_in_thread(batch)))
 
-    async def _compute_apart(self, batch: Batch) -> None:
+    async def _compute_in_thread(self, batch: Batch) -> None:
         """Computes a batch on another thread."""
         try:
             await self._loop.compute(self._compute, batch)
@@ -223,36 +207,37 @@ class Batcher:
         start = self._clock()
         works: list[_Work] = [request.payload for request in batch.requests]
         for request in batch.requests:
-            self._metrics.queueing.add(works[0].signature.model, value=(start - request.arrival) * 1e6)
+            self._metrics.queueing.add(works[0].inference.signature.model, value=(start - request.arrival) * 1e6)
         self._run(batch, works)
         batch.seconds = self._clock() - start
 
     def _run(self, batch: Batch, works: list[_Work]) -> None:
         """Computes the outcome of each request, all at once if that works."""
         if works[0].is_alone:
-            self._run_apart(works)
+            self._run_individually(works)
             return
         try:
-            found = self._run_together(works, [request.size for request in batch.requests])
+            answers = self._run_together(works, [request.size for request in batch.requests])
         except Exception as error:
             if len(works) == 1:
                 works[0].outcome = error
             else:
-                self._run_apart(works)
+                self._run_individually(works)
             return
-        for work, outputs in zip(works, found):
+        for work, outputs in zip(works, answers):
             work.outcome = outputs
 
     def _run_together(self, works: list[_Work], sizes: list[int]) -> list[Outputs]:
-        signature, total = works[0].signature, sum(sizes)
-        padded = self._parameters.padded(total)
+        inferences, total = [work.inference for work in works], sum(sizes)
+        signature, padded = inferences[0].signature, self._parameters.padded(total)
         self._metrics.batch_sizes.add(signature.model, value=padded)
         self._metrics.padding.add(signature.model, value=padded - total)
         inputs = {
-            name: _joined([work.inputs[name] for work in works], padded - total, self._pads) for name in works[0].inputs
+            name: _joined([inference.inputs[name] for inference in inferences], padded - total, self._pads)
+            for name in inferences[0].inputs
         }
-        found = signature.run(inputs, works[0].outputs)
-        for name, array in found.items():
+        outputs = signature.run(inputs, inferences[0].outputs)
+        for name, array in outputs.items():
             if array.shape[:1] != (padded,):
                 raise errors.FailedPreconditionError(
                     None,
@@ -261,18 +246,24 @@ class Batcher:
                     "without batching",
                 )
         ends = np.cumsum(sizes).tolist()
-        return [{name: array[end - size : end] for name, array in found.items()} for size, end in zip(sizes, ends)]
+        return [{name: array[end - size : end] for name, array in outputs.items()} for size, end in zip(sizes, ends)]
 
-    def _run_apart(self, works: list[_Work]) -> None:
+    def _run_individually(self, works: list[_Work]) -> None:
         for work in works:
             try:
-                work.outcome = work.signature.run(work.inputs, work.outputs)
+                work.outcome = work.inference.run()
             except Exception as error:
                 work.outcome = error
 
 
-async def _results(parts: list[Request]) -> list[Outputs]:
-    return [await part.payload.result for part in parts]
+async def _results(requests: list[Request]) -> list[Outputs]:
+    return [await request.payload.result for request in requests]
+
+
+def _size(inference: Inference) -> int:
+    """Returns the number of examples of an inference, 0 if its inputs differ in it."""
+    sizes = {len(array) for array in inference.inputs.values()}
+    return sizes.pop() if len(sizes) == 1 else 0
 
 
 def _settle(requests: list[Request]) -> None:
@@ -286,14 +277,14 @@ def _settle(requests: list[Request]) -> None:
             work.result.set_result(work.outcome or {})
 
 
-def _joined(parts: list[Array], padding: int, pads_shapes: bool) -> Array:
+def _joined(arrays: list[Array], padding: int, pads_shapes: bool) -> Array:
     """Concatenates inputs and adds rows, copies of the first one; shapes are padded with the first value of each."""
-    if pads_shapes and len({part.shape[1:] for part in parts}) > 1:
-        shape = np.max([part.shape[1:] for part in parts], axis=0)
-        parts = [_padded(part, shape) for part in parts]
+    if pads_shapes and len({array.shape[1:] for array in arrays}) > 1:
+        shape = np.max([array.shape[1:] for array in arrays], axis=0)
+        arrays = [_padded(array, shape) for array in arrays]
     if padding:
-        parts = [*parts, np.repeat(parts[0][:1], padding, axis=0)]
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        arrays = [*arrays, np.repeat(arrays[0][:1], padding, axis=0)]
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
 def _padded(array: Array, shape: Any) -> Array:

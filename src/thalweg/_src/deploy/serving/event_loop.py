@@ -41,7 +41,7 @@ class EventLoop:
         """Runs a coroutine in the loop and waits for its result; called by other threads."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
-    async def apart(self, function: Callable[..., Result], *arguments: Any) -> Result:
+    async def in_thread(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """Calls a function on another thread."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, function, *arguments)
 
@@ -49,9 +49,9 @@ class EventLoop:
         """Calls a function that runs a model, on another thread."""
         return await asyncio.get_running_loop().run_in_executor(self._computing, function, *arguments)
 
-    async def apart_if_large(self, size: int, function: Callable[..., Result], *arguments: Any) -> Result:
+    async def in_thread_if_large(self, size: int, function: Callable[..., Result], *arguments: Any) -> Result:
         """Calls a function that takes long for many bytes: on another thread if there are many."""
-        return function(*arguments) if size < _LARGE else await self.apart(function, *arguments)
+        return function(*arguments) if size < _LARGE else await self.in_thread(function, *arguments)
 
     def close(self) -> None:
         """Ends the threads."""
@@ -70,10 +70,10 @@ def _new_loop() -> asyncio.AbstractEventLoop:
     return uvloop.new_event_loop()  # type: ignore[no-any-return]
 
 
-async def before(
+async def with_deadline(
     deadline: float | None, coroutine: Coroutine[Any, Any, Result], clock: Callable[[], float] = time.monotonic
 ) -> Result:
-    """Waits for a coroutine until a deadline, when it is cancelled."""
+    """Waits for a coroutine, which is cancelled at a deadline of a clock."""
     if deadline is None:
         return await coroutine
     try:

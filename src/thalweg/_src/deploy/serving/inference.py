@@ -1,8 +1,9 @@
-"""The methods of a model server on arrays and Examples, behind all protocols: predict, classify, regress."""
+"""Inferences of a model server on arrays and Examples, behind all protocols: prediction, classification, regression."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from thalweg._src.base import dtypes, errors
@@ -17,50 +18,67 @@ from thalweg._src.deploy.saved_model.signatures import (
 from thalweg._src.deploy.serving.servable import Servable, Signature
 from thalweg._src.deploy.serving.tensors import Array, read_tensor, strings
 
-# Computes outputs of a signature, until a deadline on the monotonic clock: at once, or in a batch with other requests.
-Runner = Callable[[Signature, Mapping[str, Array], tuple[str, ...], float | None], Awaitable[dict[str, Array]]]
+Outputs = dict[str, Array]
 Classes = list[tuple[str, float]]
 
 
-async def run_here(
-    signature: Signature, inputs: Mapping[str, Array], outputs: tuple[str, ...], deadline: float | None
-) -> dict[str, Array]:
-    """Computes outputs of a signature on the calling thread."""
-    return signature.run(inputs, outputs)
+@dataclass(frozen=True, slots=True)
+class Inference:
+    """Outputs of a signature to compute for inputs that were checked.
+
+    deadline: on the monotonic clock, or None
+    """
+
+    signature: Signature
+    inputs: Mapping[str, Array]
+    outputs: tuple[str, ...]
+    deadline: float | None = None
+
+    def run(self) -> Outputs:
+        """Computes the outputs on the calling thread."""
+        return self.signature.run(self.inputs, self.outputs)
 
 
-async def predict(
-    run: Runner,
-    servable: Servable,
-    key: str,
-    inputs: Mapping[str, Array],
-    outputs: Sequence[str] = (),
-    deadline: float | None = None,
-) -> dict[str, Array]:
-    """Returns outputs of a signature by name; without names, all of them."""
-    signature = servable.signature(key)
-    chosen = signature.chosen(outputs)
+Runner = Callable[[Inference], Awaitable[Outputs]]  # computes at once, or in a batch with other requests
+
+
+def prediction(
+    signature: Signature, inputs: Mapping[str, Array], outputs: Sequence[str] = (), deadline: float | None = None
+) -> Inference:
+    """Returns the inference of outputs by name; without names, of all outputs."""
+    names = signature.chosen(outputs)
     signature.check(inputs)
-    return await run(signature, inputs, chosen, deadline)
+    return Inference(signature, inputs, names, deadline)
 
 
-async def classify(
-    run: Runner, servable: Servable, key: str, examples: list[bytes], deadline: float | None = None
-) -> list[Classes]:
-    """Returns labels and scores of each example."""
-    signature = _signature(servable, key, CLASSIFY_METHOD_NAME, "classification")
-    found = await _run_examples(run, signature, examples, deadline)
-    classes, scores = found.get(CLASSIFY_OUTPUT_CLASSES), found.get(CLASSIFY_OUTPUT_SCORES)
+def inference_on_examples(
+    signature: Signature, method: str, examples: list[bytes], deadline: float | None = None
+) -> Inference:
+    """Returns the inference of all outputs for serialized Examples; method: that of a classification or regression."""
+    if signature.method != method:
+        kind = "classification" if method == CLASSIFY_METHOD_NAME else "regression"
+        raise errors.invalid(f"Expected {kind} signature method_name to be {method}. Was: {signature.method}")
+    if list(signature.inputs) != [CLASSIFY_INPUTS]:
+        raise errors.invalid(f"Expected one input {CLASSIFY_INPUTS!r}, the signature has {list(signature.inputs)}")
+    if not examples:
+        raise errors.invalid("Input is empty: expected one Example or more")
+    return prediction(signature, {CLASSIFY_INPUTS: strings(examples, (len(examples),))}, (), deadline)
+
+
+def classes_of(inference: Inference, outputs: Outputs) -> list[Classes]:
+    """Returns labels and scores of each example of a classification."""
+    count = len(inference.inputs[CLASSIFY_INPUTS])
+    classes, scores = outputs.get(CLASSIFY_OUTPUT_CLASSES), outputs.get(CLASSIFY_OUTPUT_SCORES)
     for name, array, dtype in (("classes", classes, dtypes.string), ("scores", scores, dtypes.float32)):
         if array is None:
             continue
-        if array.ndim != 2 or len(array) != len(examples) or dtypes.as_dtype(array.dtype) != dtype:
+        if array.ndim != 2 or len(array) != count or dtypes.as_dtype(array.dtype) != dtype:
             raise errors.invalid(
-                f"Expected {name} of type {dtype.name} and shape [{len(examples)}, num_classes], "
+                f"Expected {name} of type {dtype.name} and shape [{count}, num_classes], "
                 f"received {dtypes.as_dtype(array.dtype).name} {list(array.shape)}"
             )
     if classes is None and scores is None:
-        raise errors.invalid(f"signature {signature.key!r} has neither classes nor scores")
+        raise errors.invalid(f"signature {inference.signature.key!r} has neither classes nor scores")
     if classes is not None and scores is not None and classes.shape != scores.shape:
         raise errors.invalid(f"classes have shape {list(classes.shape)}, scores {list(scores.shape)}")
     labels = None if classes is None else [[text.decode("utf-8", "replace") for text in row] for row in classes]
@@ -70,48 +88,33 @@ async def classify(
     return [list(zip(*pair)) for pair in zip(labels, numbers)]
 
 
-async def regress(
-    run: Runner, servable: Servable, key: str, examples: list[bytes], deadline: float | None = None
-) -> list[float]:
-    """Returns the number of each example."""
-    signature = _signature(servable, key, REGRESS_METHOD_NAME, "regression")
-    found = await _run_examples(run, signature, examples, deadline)
-    if REGRESS_OUTPUTS not in found:
-        raise errors.invalid(f"signature {signature.key!r} has no output {REGRESS_OUTPUTS!r}")
-    values = found[REGRESS_OUTPUTS]
-    if values.shape not in ((len(examples),), (len(examples), 1)) or values.dtype != "float32":
+def values_of(inference: Inference, outputs: Outputs) -> list[float]:
+    """Returns the number of each example of a regression."""
+    count = len(inference.inputs[CLASSIFY_INPUTS])
+    if REGRESS_OUTPUTS not in outputs:
+        raise errors.invalid(f"signature {inference.signature.key!r} has no output {REGRESS_OUTPUTS!r}")
+    values = outputs[REGRESS_OUTPUTS]
+    if values.shape not in ((count,), (count, 1)) or values.dtype != "float32":
         raise errors.invalid(
-            f"Expected float32 outputs of shape [{len(examples)}] or [{len(examples)}, 1], "
+            f"Expected float32 outputs of shape [{count}] or [{count}, 1], "
             f"received {dtypes.as_dtype(values.dtype).name} {list(values.shape)}"
         )
     return [float(value) for value in values.reshape(-1)]
 
 
-def _signature(servable: Servable, key: str, method: str, what: str) -> Signature:
-    signature = servable.signature(key)
-    if signature.method != method:
-        raise errors.invalid(f"Expected {what} signature method_name to be {method}. Was: {signature.method}")
-    if list(signature.inputs) != [CLASSIFY_INPUTS]:
-        raise errors.invalid(f"Expected one input {CLASSIFY_INPUTS!r}, the signature has {list(signature.inputs)}")
-    return signature
+# What each method on Examples makes of the outputs.
+READERS: dict[str, Callable[[Inference, Outputs], list[Classes] | list[float]]] = {
+    CLASSIFY_METHOD_NAME: classes_of,
+    REGRESS_METHOD_NAME: values_of,
+}
 
 
-async def _run_examples(
-    run: Runner, signature: Signature, examples: list[bytes], deadline: float | None
-) -> dict[str, Array]:
-    if not examples:
-        raise errors.invalid("Input is empty: expected one Example or more")
-    inputs = {CLASSIFY_INPUTS: strings(examples, (len(examples),))}
-    signature.check(inputs)
-    return await run(signature, inputs, tuple(signature.outputs), deadline)
-
-
-def examples_of(given: Any) -> list[bytes]:
+def examples_of(message: Any) -> list[bytes]:
     """Returns the serialized Examples of an Input message, each with the features of the context, if there is one."""
-    if given.WhichOneof("kind") == "example_list_with_context":
-        listed = given.example_list_with_context
-        return [listed.context + each for each in listed.examples]  # to concatenate messages is to merge them
-    return list(given.example_list.examples)
+    if message.WhichOneof("kind") == "example_list_with_context":
+        examples = message.example_list_with_context
+        return [examples.context + example for example in examples.examples]  # to concatenate messages is to merge them
+    return list(message.example_list.examples)
 
 
 def inputs_of(request: Any) -> dict[str, Array]:
@@ -119,7 +122,7 @@ def inputs_of(request: Any) -> dict[str, Array]:
     return {name: read_tensor(name, tensor) for name, tensor in request.inputs.items()}
 
 
-async def warm_up(servable: Servable, run: Runner = run_here) -> int:
+def warm_up(servable: Servable) -> int:
     """Runs the requests that are stored with a model, so that the first ones of clients find it compiled."""
     count = 0
     for log in servable.warmup_requests():
@@ -128,13 +131,19 @@ async def warm_up(servable: Servable, run: Runner = run_here) -> int:
             continue  # of a kind that this server does not have
         request = getattr(log, kind).request
         if kind == "predict_log":
-            await predict(run, servable, request.model_spec.signature_name, inputs_of(request), request.output_filter)
+            signature = servable.signature(request.model_spec.signature_name)
+            prediction(signature, inputs_of(request), request.output_filter).run()
         elif kind == "multi_inference_log":
             for task in request.tasks:
-                method = classify if task.method_name == CLASSIFY_METHOD_NAME else regress
-                await method(run, servable, task.model_spec.signature_name, examples_of(request.input))
+                is_classification = task.method_name == CLASSIFY_METHOD_NAME
+                _run_on_examples(servable, task.model_spec, is_classification, request.input)
         else:
-            method = classify if kind == "classify_log" else regress
-            await method(run, servable, request.model_spec.signature_name, examples_of(request.input))
+            _run_on_examples(servable, request.model_spec, kind == "classify_log", request.input)
         count += 1
     return count
+
+
+def _run_on_examples(servable: Servable, model_spec: Any, is_classification: bool, examples: Any) -> None:
+    method = CLASSIFY_METHOD_NAME if is_classification else REGRESS_METHOD_NAME
+    inference = inference_on_examples(servable.signature(model_spec.signature_name), method, examples_of(examples))
+    READERS[method](inference, inference.run())

@@ -1,16 +1,23 @@
-"""Arrays as JSON: nested lists of numbers and strings, with `{"b64": ...}` for bytes that are not text."""
+"""Arrays, Examples and results as JSON values, as in TensorFlow Serving's REST API.
+
+Arrays are nested lists of numbers and strings; bytes that are not text are objects `{"b64": ...}`.
+"""
 
 from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from thalweg._src.base import dtypes, errors
 from thalweg._src.base.dtypes import DType
+from thalweg._src.base.formats.example import message_class as example_class
+from thalweg._src.deploy.serving.inference import Classes
 from thalweg._src.deploy.serving.json_text import shown
+from thalweg._src.deploy.serving.servable import Signature
 from thalweg._src.deploy.serving.tensors import Array, strings
 
 _B64 = "b64"
@@ -101,3 +108,125 @@ def _text(item: bytes, as_bytes: bool) -> Any:
         except UnicodeDecodeError:
             pass
     return {_B64: base64.b64encode(item).decode()}
+
+
+def signature_of(body: Mapping[str, Any]) -> str:
+    """Returns the name of the signature that a request addresses."""
+    name = body.get("signature_name", "")
+    if not isinstance(name, str):
+        raise errors.invalid(f"'signature_name': expected a string, received {shown(name)}")
+    return name or "serving_default"
+
+
+def is_row_format(body: Mapping[str, Any]) -> bool:
+    """Returns whether a request lists instances, rather than whole inputs."""
+    if "instances" in body and "inputs" in body:
+        raise errors.invalid("expected one of the keys 'inputs' and 'instances', received both")
+    if "instances" not in body and "inputs" not in body:
+        raise errors.invalid("Missing 'inputs' or 'instances' key")
+    return "instances" in body
+
+
+def read_inputs(body: Mapping[str, Any], signature: Signature) -> dict[str, Array]:
+    """Returns the inputs of a predict request."""
+    columns = _rows(body["instances"], signature) if is_row_format(body) else _columns(body["inputs"], signature)
+    return {
+        name: read_array(columns[name], port.dtype, f"input {name!r}")
+        for name, port in signature.inputs.items()
+        if name in columns
+    }
+
+
+def _is_named(value: Any) -> bool:
+    return isinstance(value, dict) and not is_bytes(value)
+
+
+def _rows(instances: Any, signature: Signature) -> dict[str, Any]:
+    """Returns the values of each input, one for each instance."""
+    if not isinstance(instances, list | np.ndarray) or not len(instances):
+        raise errors.invalid(f"'instances': expected a list of one value or more, received {shown(instances)}")
+    if not _is_named(instances[0]):
+        if any(_is_named(instance) for instance in instances):
+            raise errors.invalid("'instances': expected objects alone or no objects")
+        return {_only_input(signature, "instances"): instances}
+    names = signature.inputs.keys()
+    for number, instance in enumerate(instances):
+        if not _is_named(instance) or instance.keys() != names:
+            raise errors.invalid(
+                f"Failed to process element: {number} of 'instances' list. "
+                f"expected an object with the keys {','.join(names)}, received {shown(instance)}"
+            )
+    return {name: [instance[name] for instance in instances] for name in names}
+
+
+def _columns(inputs: Any, signature: Signature) -> dict[str, Any]:
+    if not _is_named(inputs):
+        return {_only_input(signature, "inputs"): inputs}
+    for name in signature.inputs:
+        if name not in inputs:
+            raise errors.invalid(f"Missing named input: {name} in 'inputs' object.")
+    return dict(inputs)
+
+
+def _only_input(signature: Signature, key: str) -> str:
+    if len(signature.inputs) != 1:
+        names = ",".join(signature.inputs)
+        raise errors.invalid(f"{key!r}: expected objects, since the signature has the inputs {names}")
+    (name,) = signature.inputs
+    return name
+
+
+def write_outputs(outputs: Mapping[str, Array], as_rows: bool) -> dict[str, Any]:
+    """Returns the response of a predict request, in the format of the request."""
+    values = {name: write_array(array, name) for name, array in outputs.items()}
+    if not as_rows:
+        return {"outputs": next(iter(values.values())) if len(values) == 1 else values}
+    sizes = {array.shape[:1] for array in outputs.values()}
+    if sizes == {()} or len(sizes) != 1:
+        shapes = {name: list(array.shape) for name, array in outputs.items()}
+        raise errors.invalid(
+            f"the outputs do not have one row for each instance: {shapes}; use 'inputs' instead of 'instances'"
+        )
+    if len(values) == 1:
+        return {"predictions": next(iter(values.values()))}
+    return {"predictions": [dict(zip(values, row)) for row in zip(*values.values())]}
+
+
+def read_examples(body: Mapping[str, Any]) -> list[bytes]:
+    """Returns the serialized Examples of a classify or regress request, with the features of its context."""
+    examples = body.get("examples")
+    if not isinstance(examples, list) or not examples:
+        raise errors.invalid(f"'examples': expected a list of one object or more, received {shown(examples)}")
+    context = _example(body["context"]) if "context" in body else b""
+    return [context + _example(example) for example in examples]
+
+
+def _example(features: Any) -> bytes:
+    if not isinstance(features, dict):
+        raise errors.invalid(f"Example must be JSON object but got {shown(features)}")
+    example = example_class("Example")()
+    for name, value in features.items():
+        values = value if isinstance(value, list) else [value]
+        _fill(example.features.feature[name], values, name)
+    return bytes(example.SerializeToString())
+
+
+def _fill(feature: Any, values: list[Any], name: str) -> None:
+    """Adds the values of a feature, which are all integers, all floating-point numbers, or all strings."""
+    if all(isinstance(value, bool | int) for value in values):
+        if not all(-(2**63) <= value < 2**63 for value in values):
+            raise errors.invalid(f"Feature: {name} has an integer of more than 64 bits")
+        feature.int64_list.value.extend(map(int, values))
+    elif all(isinstance(value, float) for value in values):
+        feature.float_list.value.extend(converted(np.asarray(values), np.dtype(np.float32), f"Feature: {name}"))
+    elif all(isinstance(value, str) or is_bytes(value) for value in values):
+        feature.bytes_list.value.extend(map(read_bytes, values))
+    else:
+        raise errors.invalid(
+            f"Feature: {name}: expected integers, floating-point numbers or strings alone, received {shown(values)}"
+        )
+
+
+def write_classes(classes: list[Classes]) -> dict[str, Any]:
+    """Returns the response of a classify request."""
+    return {"results": [[list(pair) for pair in row] for row in classes]}

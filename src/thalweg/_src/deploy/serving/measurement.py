@@ -65,7 +65,7 @@ def measure(
     return found
 
 
-def prime(servable: Servable, sizes: Sequence[int], bound: float = float("inf")) -> None:
+def warm_up_latencies(servable: Servable, sizes: Sequence[int], bound: float = float("inf")) -> None:
     """Runs each signature a few times, so that its first requests are neither slow nor of unknown duration."""
     for signature in servable.signatures.values():
         try:

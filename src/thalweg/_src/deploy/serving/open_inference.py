@@ -1,24 +1,23 @@
-"""The Open Inference Protocol (KServe version 2) over REST: `/v2/...`."""
+"""The Open Inference Protocol (KServe version 2) over REST, `/v2/...`: a handler for each route."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from math import prod
 from typing import Any
 
 from thalweg._src.base import dtypes, errors
 from thalweg._src.base.dtypes import DType
-from thalweg._src.deploy.serving.event_loop import EventLoop
-from thalweg._src.deploy.serving.json_text import parse, shown
+from thalweg._src.deploy.serving.inference import prediction
+from thalweg._src.deploy.serving.json_text import dumps, shown
 from thalweg._src.deploy.serving.json_values import read_array, write_array
 from thalweg._src.deploy.serving.manager import Spec
-from thalweg._src.deploy.serving.servable import Port, Signature
-from thalweg._src.deploy.serving.service import Call, Service
+from thalweg._src.deploy.serving.rest_api import RestRequest
+from thalweg._src.deploy.serving.servable import Port
 from thalweg._src.deploy.serving.tensors import Array
 from thalweg._src.graph.versions import THALWEG_VERSION
 
-_PATH = re.compile(r"/v2/models/(?P<name>[^/]+)(?:/versions/(?P<version>\d{1,18}))?(?:/(?P<what>ready|infer))?")
+MODEL = r"/v2/models/(?P<name>[^/]+)(?:/versions/(?P<version>\d{1,18}))?"
 _MAX_RANK = 32
 _TYPES = {
     "BOOL": dtypes.bool,
@@ -31,36 +30,47 @@ _TYPES = {
 _NAMES = {dtype: name for name, dtype in _TYPES.items()}
 
 
-async def answer(
-    service: Service, loop: EventLoop, method: str, path: str, content: bytes, deadline: float | None
-) -> dict[str, Any]:
-    """Returns the answer to a request."""
-    if method == "GET" and path == "/v2":
-        return {"name": "thalweg", "version": THALWEG_VERSION, "extensions": []}
-    if method == "GET" and path == "/v2/health/live":
-        return {"live": True}
-    if method == "GET" and path == "/v2/health/ready":
-        if not service.manager.is_ready():
-            raise errors.UnavailableError(None, None, "a model is not ready")
-        return {"ready": True}
-    found = _PATH.fullmatch(path)
-    if found is None or (method == "POST") != (found["what"] == "infer"):
-        raise errors.NotFoundError(None, None, f"Malformed request: {method} {path}")
-    spec = Spec(found["name"], int(found["version"]) if found["version"] else None)
-    if found["what"] == "infer":
-        body = await loop.apart_if_large(len(content), parse, content)
-        return await _infer(service, loop, spec, body, len(content), deadline)
-    version, signatures = service.signatures(spec)
-    if found["what"] == "ready":
-        return {"name": spec.name, "ready": True}
+async def server_metadata(_: RestRequest) -> bytes:
+    return dumps({"name": "thalweg", "version": THALWEG_VERSION, "extensions": []})
+
+
+async def live(_: RestRequest) -> bytes:
+    return dumps({"live": True})
+
+
+async def ready(request: RestRequest) -> bytes:
+    if not request.service.manager.is_ready():
+        raise errors.UnavailableError(None, None, "a model is not ready")
+    return dumps({"ready": True})
+
+
+async def refuse_path(request: RestRequest) -> bytes:
+    raise errors.NotFoundError(None, None, f"Malformed request: {request.method} {request.path.string}")
+
+
+def _spec(request: RestRequest, signature: str = "") -> Spec:
+    version = request.path["version"]
+    return Spec(request.path["name"], int(version) if version else None, signature=signature)
+
+
+async def model_ready(request: RestRequest) -> bytes:
+    spec = _spec(request)
+    request.service.signatures(spec)  # raises, if there is no such version
+    return dumps({"name": spec.name, "ready": True})
+
+
+async def model_metadata(request: RestRequest) -> bytes:
+    spec = _spec(request)
+    version, signatures = request.service.signatures(spec)
     signature = signatures.get("serving_default") or next(iter(signatures.values()), None)
-    return {
+    description = {
         "name": spec.name,
         "versions": [str(version)],
         "platform": "tensorflow_savedmodel",
         "inputs": _described(signature.inputs if signature else {}),
         "outputs": _described(signature.outputs if signature else {}),
     }
+    return dumps(description)
 
 
 def _described(ports: Mapping[str, Port]) -> list[dict[str, Any]]:
@@ -76,9 +86,8 @@ def _datatype(dtype: DType) -> str:
     return _NAMES[dtype]
 
 
-async def _infer(
-    service: Service, loop: EventLoop, spec: Spec, body: dict[str, Any], size: int, deadline: float | None
-) -> dict[str, Any]:
+async def infer(request: RestRequest) -> bytes:
+    body = await request.body()
     inputs, outputs = _list_of(body, "inputs"), _list_of(body, "outputs")
     options = body.get("parameters") or {}
     key = options.get("signature_name", "serving_default") if isinstance(options, dict) else None
@@ -86,23 +95,20 @@ async def _infer(
         raise errors.invalid(
             f"'parameters': expected an object, its signature_name a string, received {shown(options)}"
         )
-    spec = Spec(spec.name, spec.version, signature=key)
-
-    async def read(_: Signature) -> dict[str, Array]:
-        return dict(await loop.apart_if_large(size, lambda: list(map(_read_input, inputs))))
-
-    wanted = [_output_name(output) for output in outputs]
-    version, found = await service.predict(Call("Predict", "REST", deadline), spec, read, wanted)
-    told = {"id": body["id"]} if isinstance(body.get("id"), str) else {}
-    described = [_output(name, array) for name, array in found.items()]
-    return {"model_name": spec.name, "model_version": str(version), **told, "outputs": described}
+    spec, call, names = _spec(request, key), request.call("Predict"), list(map(_output_name, outputs))
+    with request.service.signature(call, spec) as (version, signature):
+        arrays = await request.loop.in_thread_if_large(len(request.content), lambda: dict(map(_read_input, inputs)))
+        arrays = await request.service.predict(call, prediction(signature, arrays, names, call.deadline))
+    id_field = {"id": body["id"]} if isinstance(body.get("id"), str) else {}
+    answer = {"model_name": spec.name, "model_version": str(version), **id_field}
+    return dumps({**answer, "outputs": [_output(name, array) for name, array in arrays.items()]})
 
 
 def _list_of(body: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    found = body.get(key, [])
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-        raise errors.invalid(f"{key!r}: expected a list of objects, received {shown(found)}")
-    return found
+    tensors = body.get(key, [])
+    if not isinstance(tensors, list) or not all(isinstance(tensor, dict) for tensor in tensors):
+        raise errors.invalid(f"{key!r}: expected a list of objects, received {shown(tensors)}")
+    return tensors
 
 
 def _output_name(output: dict[str, Any]) -> str:
@@ -112,13 +118,13 @@ def _output_name(output: dict[str, Any]) -> str:
     return name
 
 
-def _read_input(given: dict[str, Any]) -> tuple[str, Array]:
-    name, kind, shape = given.get("name"), given.get("datatype"), given.get("shape")
+def _read_input(tensor: dict[str, Any]) -> tuple[str, Array]:
+    name, kind, shape = tensor.get("name"), tensor.get("datatype"), tensor.get("shape")
     if not isinstance(name, str) or not isinstance(kind, str) or kind not in _TYPES:
-        raise errors.invalid(f"an input needs a name and a datatype of {', '.join(_TYPES)}, received {shown(given)}")
+        raise errors.invalid(f"an input needs a name and a datatype of {', '.join(_TYPES)}, received {shown(tensor)}")
     if not isinstance(shape, list) or not all(type(size) is int and size >= 0 for size in shape):
         raise errors.invalid(f"input {name!r}: expected a shape of sizes, received {shown(shape)}")
-    array = read_array(given.get("data"), _TYPES[kind], f"input {name!r}")
+    array = read_array(tensor.get("data"), _TYPES[kind], f"input {name!r}")
     if len(shape) > _MAX_RANK or array.size != prod(shape):
         raise errors.invalid(f"input {name!r}: {array.size} values do not fill the shape {shown(shape)}")
     return name, array.reshape(shape)

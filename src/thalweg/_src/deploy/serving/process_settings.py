@@ -6,7 +6,7 @@ import gc
 import sys
 import threading
 
-_TURN_SECONDS = 1e-4  # Python's own is 5 ms, for which a load in the background would keep requests waiting
+_SWITCH_INTERVAL = 1e-4  # seconds; Python's own is 5 ms, for which a load in the background would delay requests
 _THRESHOLDS = (20_000, 20, 20)  # Python's own first one is 700, which the lists of one JSON request exceed many times
 
 
@@ -19,19 +19,19 @@ class ProcessSettings:
         self._before: tuple[float, tuple[int, int, int]] = (0.0, (0, 0, 0))
 
     def acquire(self) -> None:
-        """Takes the start of a server, before it loads its models."""
+        """Records that a server starts, before it loads its models."""
         with self._lock:
             self._servers += 1
             if self._servers > 1:
                 return
             self._before = sys.getswitchinterval(), gc.get_threshold()
-            sys.setswitchinterval(_TURN_SECONDS)
+            sys.setswitchinterval(_SWITCH_INTERVAL)
             gc.set_threshold(*_THRESHOLDS)
             gc.collect()
             gc.freeze()  # modules, which live as long as the process; models come and go
 
     def release(self) -> None:
-        """Takes the end of a server."""
+        """Records that a server has ended."""
         with self._lock:
             self._servers -= 1
             if not self._servers:

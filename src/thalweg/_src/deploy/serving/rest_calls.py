@@ -16,7 +16,7 @@ from thalweg._src.deploy.serving.json_text import dumps, loads
 from thalweg._src.deploy.serving.json_values import read_array, write_array
 from thalweg._src.deploy.serving.manager import Spec
 from thalweg._src.deploy.serving.protos import message_class
-from thalweg._src.deploy.serving.rest_front import HTTP_STATUS
+from thalweg._src.deploy.serving.rest_server import HTTP_STATUS
 from thalweg._src.deploy.serving.tensors import Array, as_array
 
 _ERRORS = {status: code for code, status in reversed(HTTP_STATUS.items())}

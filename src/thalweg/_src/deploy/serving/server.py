@@ -15,21 +15,20 @@ from thalweg._src.deploy.saved_model.files import SERVING
 from thalweg._src.deploy.serving.access import Access
 from thalweg._src.deploy.serving.batching import Batcher
 from thalweg._src.deploy.serving.config import BatchingParameters, Model, checked
-from thalweg._src.deploy.serving.event_loop import EventLoop, before
-from thalweg._src.deploy.serving.grpc_front import GrpcFront
-from thalweg._src.deploy.serving.inference import warm_up
+from thalweg._src.deploy.serving.event_loop import EventLoop, with_deadline
+from thalweg._src.deploy.serving.grpc_server import GrpcServer
+from thalweg._src.deploy.serving.inference import Inference, Outputs, warm_up
 from thalweg._src.deploy.serving.limits import BytesInFlight, Endpoint, Limits
 from thalweg._src.deploy.serving.manager import Manager, Spec
-from thalweg._src.deploy.serving.measurement import SIZES, prime
+from thalweg._src.deploy.serving.measurement import SIZES, warm_up_latencies
 from thalweg._src.deploy.serving.metrics import Metrics
 from thalweg._src.deploy.serving.process_settings import process_settings
-from thalweg._src.deploy.serving.rest_front import RestFront
-from thalweg._src.deploy.serving.servable import Servable, Signature
-from thalweg._src.deploy.serving.service import Service
-from thalweg._src.deploy.serving.tensors import Array
+from thalweg._src.deploy.serving.rest_server import RestServer
+from thalweg._src.deploy.serving.servable import Servable
+from thalweg._src.deploy.serving.service import Reload, Report, Service
 
 # With a bound on latency: one batch at a time, whose kernels use all cores, so that it is known when each one ends.
-IN_TIME = BatchingParameters(
+LATENCY_BOUND_BATCHING = BatchingParameters(
     max_batch_size=128, allowed_batch_sizes=SIZES, num_batch_threads=1, max_enqueued_batches=1000
 )
 
@@ -90,10 +89,19 @@ class ModelServer:
 
     Args:
       models: The folders of the versions of models, by name, or `tf.serving.Model` objects.
+      reload: What HandleReloadConfigRequest calls instead of changing the models of this process alone.
+      report: What returns the page for Prometheus instead of the metrics of this process alone.
       **options: The fields of `tf.serving.Options`.
     """
 
-    def __init__(self, models: Mapping[str, str] | Iterable[Model] = (), **options: Any) -> None:
+    def __init__(
+        self,
+        models: Mapping[str, str] | Iterable[Model] = (),
+        *,
+        reload: Reload | None = None,
+        report: Report | None = None,
+        **options: Any,
+    ) -> None:
         self.options = Options(**options)
         if isinstance(models, Mapping):
             models = [Model(name, str(path)) for name, path in models.items()]
@@ -101,17 +109,18 @@ class ModelServer:
         self.metrics = Metrics()
         batching = self.options.batching
         if batching is None and self.options.latency_bound is not None:
-            batching = IN_TIME
+            batching = LATENCY_BOUND_BATCHING
         self._batching = batching
         self.manager = Manager(self._load, self.options.poll_seconds, self.options.reload_below)
         threads = self.options.threads
         self._loop = EventLoop(threads, threads if batching is None else batching.num_batch_threads)
         self._batcher = None if batching is None else Batcher(batching, self.metrics, self._loop)
         run = self._run_at_once if self._batcher is None else self._batcher.run
-        self.service = Service(self.manager, run, self.metrics, self.options.latency_bound, self.options.log)
+        bound, log = self.options.latency_bound, self.options.log
+        self.service = Service(self.manager, run, self.metrics, bound, log, reload, report)
         self._is_started = False
         self._bytes_in_flight = BytesInFlight(self.options.limits.bytes_in_flight)
-        self._fronts: list[GrpcFront | RestFront] = []
+        self._servers: list[GrpcServer | RestServer] = []
         self.port, self.rest_api_port = self.options.port, self.options.rest_api_port
         if not self.options.reuse_port:
             self._listen()
@@ -131,33 +140,33 @@ class ModelServer:
             return Endpoint(f"{host}:{port}", access, options.limits, options.max_request_bytes, options.reuse_port)
 
         if options.port is not None:
-            front = GrpcFront(self.service, endpoint(options.port), self._loop, self._bytes_in_flight)
-            self.port = front.port
-            self._fronts.append(front)
+            grpc = GrpcServer(self.service, endpoint(options.port), self._loop, self._bytes_in_flight)
+            self.port = grpc.port
+            self._servers.append(grpc)
         if options.rest_api_port is not None:
-            rest = RestFront(
+            rest = RestServer(
                 *(self.service, endpoint(options.rest_api_port), options.rest_timeout, self._loop),
                 self._bytes_in_flight,
             )
             self.rest_api_port = rest.port
-            self._fronts.append(rest)
+            self._servers.append(rest)
 
-    async def _run_at_once(
-        self, signature: Signature, inputs: Mapping[str, Array], outputs: tuple[str, ...], deadline: float | None
-    ) -> dict[str, Array]:
-        """Computes outputs of a signature, without waiting for other requests."""
-        return await before(deadline, self._loop.compute(signature.run, inputs, outputs))
+    async def _run_at_once(self, inference: Inference) -> Outputs:
+        """Computes an inference, without waiting for others."""
+        return await with_deadline(inference.deadline, self._loop.compute(inference.run))
 
     def _load(self, name: str, version: int, path: str) -> Servable:
         """Loads a version, compiles its signatures and runs them, so that no request has to wait for that."""
         bound = self.options.latency_bound
         servable = Servable(path, self.options.tags, self._session_config(), name, self.options.trusted)
         try:
-            asyncio.run(warm_up(servable))
+            warm_up(servable)
             if bound is None or self._batching is None:
-                prime(servable, (1,))
+                warm_up_latencies(servable, (1,))
             else:
-                prime(servable, self._batching.allowed_batch_sizes or (1, self._batching.max_batch_size), bound)
+                warm_up_latencies(
+                    servable, self._batching.allowed_batch_sizes or (1, self._batching.max_batch_size), bound
+                )
         except BaseException:
             servable.close()
             raise
@@ -185,21 +194,21 @@ class ModelServer:
         self._is_started = True
         is_ready = self.load(timeout)
         self.manager.start()
-        if self.options.reuse_port and not self._fronts:
+        if self.options.reuse_port and not self._servers:
             self._listen()
-        for front in self._fronts:
-            self._loop.call(front.start())
+        for server in self._servers:
+            self._loop.call(server.start())
         return is_ready
 
     def describe(self, name: str) -> str:
         """Returns the versions of a model and their states, in words."""
         try:
-            found = self.manager.status(Spec(name)).items()
+            statuses = self.manager.status(Spec(name)).items()
         except errors.NotFoundError as error:
             return error.message
         return ", ".join(
             f"version {number} {status.state.name}" + (f" ({status.error})" if status.error else "")
-            for number, status in found
+            for number, status in statuses
         )
 
     def reload(self, models: Iterable[Model]) -> None:
@@ -208,7 +217,7 @@ class ModelServer:
 
     def stop(self, seconds: float = 10.0) -> None:
         """Takes no further requests, gives those that are being answered some seconds, and frees the models."""
-        self._loop.call(self._stop_fronts(seconds))
+        self._loop.call(self._stop_servers(seconds))
         if self._batcher is not None:
             self._loop.call(self._batcher.close())
         self._loop.close()
@@ -217,8 +226,8 @@ class ModelServer:
             process_settings.release()
         self._is_started = False
 
-    async def _stop_fronts(self, seconds: float) -> None:
-        await asyncio.gather(*(front.stop(seconds) for front in self._fronts))
+    async def _stop_servers(self, seconds: float) -> None:
+        await asyncio.gather(*(server.stop(seconds) for server in self._servers))
 
     def __enter__(self) -> Self:
         self.start()

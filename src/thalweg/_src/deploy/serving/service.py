@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from thalweg._src.base import errors, logging
 from thalweg._src.deploy.saved_model.signatures import CLASSIFY_METHOD_NAME, REGRESS_METHOD_NAME
-from thalweg._src.deploy.serving import inference
 from thalweg._src.deploy.serving.config import Model
-from thalweg._src.deploy.serving.inference import Classes, Runner
+from thalweg._src.deploy.serving.inference import (
+    READERS,
+    Classes,
+    Inference,
+    Outputs,
+    Runner,
+    classes_of,
+    inference_on_examples,
+    values_of,
+)
 from thalweg._src.deploy.serving.manager import Manager, Spec
 from thalweg._src.deploy.serving.metrics import Metrics
-from thalweg._src.deploy.serving.servable import Servable, Signature
-from thalweg._src.deploy.serving.tensors import Array
+from thalweg._src.deploy.serving.servable import Signature
 
-Inputs = Callable[[Signature], Awaitable[Mapping[str, Array]]]  # reads the inputs of a request
-Reload = Callable[[Sequence[Model], float | None], bool]  # returns whether all models can be used before the timeout
+# Serves other models, as a client asks for; returns whether all of them can be used before a timeout.
+Reload = Callable[[Sequence[Model], float | None], bool]
 Report = Callable[[], Awaitable[str]]  # returns the page that Prometheus reads
 CODES = {code: name for name, code in vars(errors).items() if name.isupper() and isinstance(code, int)}
 
@@ -44,10 +51,12 @@ class Service:
 
     Args:
       manager: Holds the models.
-      run: Computes outputs of a signature, at once or in batches.
+      run: Computes inferences, at once or in batches.
       metrics: Counts the calls.
       latency_bound: The most seconds that any call may take, or None.
       log: A function that takes a line for each call, or None.
+      reload: Serves other models; by default the manager does.
+      report: Returns the page that Prometheus reads; by default that of the metrics.
     """
 
     def __init__(
@@ -57,36 +66,46 @@ class Service:
         metrics: Metrics,
         latency_bound: float | None = None,
         log: Callable[[str], None] | None = None,
+        reload: Reload | None = None,
+        report: Report | None = None,
     ) -> None:
         self.manager = manager
         self.metrics = metrics
         self._run = run
         self._bound = latency_bound
         self._log = log
-        self.reload: Reload = self._reload
-        self.report: Report = self._report
+        self.reload: Reload = reload or manager.reload
+        self.report: Report = report or self._report
 
-    async def predict(
-        self, call: Call, spec: Spec, inputs: Inputs, outputs: Sequence[str] = ()
-    ) -> tuple[int, dict[str, Array]]:
-        """Returns the version that answers and its outputs; inputs: reads them, knowing the signature."""
-        with self._measured(call, spec), self.manager.use(spec) as (version, servable):
-            given = await inputs(servable.signature(spec.signature))
-            return version, await inference.predict(
-                self._timed(call, spec), servable, spec.signature, given, outputs, call.deadline
-            )
+    @contextmanager
+    def signature(self, call: Call, spec: Spec, examples: int = 0) -> Iterator[tuple[int, Signature]]:
+        """Lends the signature that a call addresses, with its version; measures the call, which ends with the context.
+
+        examples: how many the call has, 0 if that is not known
+        """
+        with self._measured(call, spec, examples), self.manager.use(spec) as (version, servable):
+            yield version, servable.signature(spec.signature)
+
+    async def predict(self, call: Call, inference: Inference) -> Outputs:
+        """Returns the outputs of an inference."""
+        start = time.monotonic()
+        try:
+            return await self._run(inference)
+        finally:
+            seconds = time.monotonic() - start
+            self.metrics.runtime.add(inference.signature.model, call.api, "TF1", value=seconds * 1e6)
 
     async def classify(self, call: Call, spec: Spec, examples: list[bytes]) -> tuple[int, list[Classes]]:
         """Returns the version that answers, and the classes of each example."""
-        with self._measured(call, spec, len(examples)), self.manager.use(spec) as (version, servable):
-            run = self._timed(call, spec)
-            return version, await inference.classify(run, servable, spec.signature, examples, call.deadline)
+        with self.signature(call, spec, len(examples)) as (version, signature):
+            inference = inference_on_examples(signature, CLASSIFY_METHOD_NAME, examples, call.deadline)
+            return version, classes_of(inference, await self.predict(call, inference))
 
     async def regress(self, call: Call, spec: Spec, examples: list[bytes]) -> tuple[int, list[float]]:
         """Returns the version that answers, and the number of each example."""
-        with self._measured(call, spec, len(examples)), self.manager.use(spec) as (version, servable):
-            run = self._timed(call, spec)
-            return version, await inference.regress(run, servable, spec.signature, examples, call.deadline)
+        with self.signature(call, spec, len(examples)) as (version, signature):
+            inference = inference_on_examples(signature, REGRESS_METHOD_NAME, examples, call.deadline)
+            return version, values_of(inference, await self.predict(call, inference))
 
     async def multi_inference(
         self, call: Call, tasks: list[tuple[Spec, str]], examples: list[bytes]
@@ -102,11 +121,14 @@ class Service:
             if len(set(keys)) < len(keys):
                 raise errors.invalid(f"Duplicate evaluation of signature: {keys}")
             with self.manager.use(first) as (version, servable):
-                run = self._timed(call, first)
-                return version, [
-                    await _method(method)(run, servable, spec.signature, examples, call.deadline)
-                    for spec, method in tasks
-                ]
+                answers = []
+                for spec, method in tasks:
+                    if method not in READERS:
+                        raise errors.UnimplementedError(None, None, f"Unsupported signature method_name: {method}")
+                    signature = servable.signature(spec.signature)
+                    inference = inference_on_examples(signature, method, examples, call.deadline)
+                    answers.append(READERS[method](inference, await self.predict(call, inference)))
+                return version, answers
 
     def definitions(self, spec: Spec) -> tuple[int, Any]:
         """Returns the version and the signatures of a model."""
@@ -117,9 +139,6 @@ class Service:
         """Returns the version and the signatures of a model, with types and shapes."""
         with self.manager.use(spec) as (version, servable):
             return version, servable.signatures
-
-    def _reload(self, models: Sequence[Model], timeout: float | None) -> bool:
-        return self.manager.reload(models, timeout)
 
     async def _report(self) -> str:
         return self.metrics.text()
@@ -150,28 +169,9 @@ class Service:
             if self._log is not None:
                 self._log(f"{call.entry} {call.api} {spec.name!r:.200} {CODES[status]} {seconds * 1e3:.2f} ms")
 
-    def _timed(self, call: Call, spec: Spec) -> Runner:
-        async def run(
-            signature: Signature, inputs: Mapping[str, Array], outputs: tuple[str, ...], deadline: float | None
-        ) -> dict[str, Array]:
-            start = time.monotonic()
-            try:
-                return await self._run(signature, inputs, outputs, deadline)
-            finally:
-                self.metrics.runtime.add(spec.name, call.api, "TF1", value=(time.monotonic() - start) * 1e6)
-
-        return run
-
-
-def _method(name: str) -> Callable[[Runner, Servable, str, list[bytes], float | None], Awaitable[Any]]:
-    methods: dict[str, Any] = {CLASSIFY_METHOD_NAME: inference.classify, REGRESS_METHOD_NAME: inference.regress}
-    if name not in methods:
-        raise errors.UnimplementedError(None, None, f"Unsupported signature method_name: {name}")
-    return methods[name]  # type: ignore[no-any-return]
-
 
 def typed(error: Exception) -> errors.OpError:
-    """Returns the error that a client is told; one that was not foreseen is logged, and told in short."""
+    """Returns the error for a client; one that was not foreseen is logged, and has its type and message alone."""
     if isinstance(error, errors.OpError):
         return error
     if isinstance(error, ValueError | TypeError):

@@ -57,9 +57,8 @@ class Worker:
     async def _start(self, settings: dict[str, Any]) -> list[str]:
         """Loads the models, then listens; returns a line about each model."""
         self._drain_seconds = settings["drain_seconds"]
-        server = ModelServer([model_from_json(each) for each in settings["models"]], **_options(settings["options"]))
-        server.service.reload = self._reload_all
-        server.service.report = self._report_all
+        models, options = map(model_from_json, settings["models"]), _options(settings["options"])
+        server = ModelServer(models, reload=self._reload_all, report=self._report_all, **options)
         await asyncio.to_thread(server.start)
         self._server.set_result(server)
         return [f"{name}: {server.describe(name)}" for name in server.manager.models()]

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from thalweg._src.base import errors
 from thalweg._src.cluster.distributed.grpc_connections import GrpcConnections
-from thalweg._src.deploy.serving import inference
 from thalweg._src.deploy.serving.access import Access, missing_token
 from thalweg._src.deploy.serving.config import models_of
 from thalweg._src.deploy.serving.event_loop import EventLoop
+from thalweg._src.deploy.serving.inference import examples_of, inputs_of, prediction
 from thalweg._src.deploy.serving.limits import BytesInFlight, Endpoint
 from thalweg._src.deploy.serving.manager import Spec
 from thalweg._src.deploy.serving.protos import PACKAGE, message_class
-from thalweg._src.deploy.serving.servable import Signature
 from thalweg._src.deploy.serving.service import Call, Service, typed
-from thalweg._src.deploy.serving.tensors import Array, write_tensor
+from thalweg._src.deploy.serving.tensors import write_tensor
 
 _SIGNATURE_DEF = "signature_def"
 _SERVING, _NOT_SERVING = 1, 2
@@ -53,11 +52,10 @@ class Methods:
     async def predict(self, request: Any, call: Call) -> Any:
         spec = _with_default(spec_of(request.model_spec))
         response = message_class("PredictResponse")()
-
-        async def read(_: Signature) -> Mapping[str, Array]:
-            return await self._loop.apart_if_large(call.size, inference.inputs_of, request)
-
-        version, outputs = await self._service.predict(call, spec, read, request.output_filter)
+        with self._service.signature(call, spec) as (version, signature):
+            inputs = await self._loop.in_thread_if_large(call.size, inputs_of, request)
+            inference = prediction(signature, inputs, request.output_filter, call.deadline)
+            outputs = await self._service.predict(call, inference)
         write_spec(spec, version, response.model_spec)
         for name, array in outputs.items():
             write_tensor(array, response.outputs[name])
@@ -66,7 +64,7 @@ class Methods:
     async def classify(self, request: Any, call: Call) -> Any:
         spec = _with_default(spec_of(request.model_spec))
         response = message_class("ClassificationResponse")()
-        version, classes = await self._service.classify(call, spec, inference.examples_of(request.input))
+        version, classes = await self._service.classify(call, spec, examples_of(request.input))
         write_spec(spec, version, response.model_spec)
         _write_classes(classes, response.result)
         return response
@@ -74,7 +72,7 @@ class Methods:
     async def regress(self, request: Any, call: Call) -> Any:
         spec = _with_default(spec_of(request.model_spec))
         response = message_class("RegressionResponse")()
-        version, values = await self._service.regress(call, spec, inference.examples_of(request.input))
+        version, values = await self._service.regress(call, spec, examples_of(request.input))
         write_spec(spec, version, response.model_spec)
         _write_values(values, response.result)
         return response
@@ -82,8 +80,8 @@ class Methods:
     async def multi_inference(self, request: Any, call: Call) -> Any:
         tasks = [(_with_default(spec_of(task.model_spec)), str(task.method_name)) for task in request.tasks]
         response = message_class("MultiInferenceResponse")()
-        version, found = await self._service.multi_inference(call, tasks, inference.examples_of(request.input))
-        for (spec, method), results in zip(tasks, found):
+        version, answers = await self._service.multi_inference(call, tasks, examples_of(request.input))
+        for (spec, method), results in zip(tasks, answers):
             result = response.results.add()
             write_spec(spec, version, result.model_spec)
             if method.endswith("classify"):
@@ -119,8 +117,8 @@ class Methods:
         before = self._service.metrics.totals()
         models = models_of(request.config, "ReloadConfigRequest")
         timeout = None if call.deadline is None else max(0.0, call.deadline - time.monotonic())
-        if not await self._loop.apart(self._service.reload, models, timeout):
-            raise errors.UnknownError(None, None, "a model did not become available; its state tells why")
+        if not await self._loop.in_thread(self._service.reload, models, timeout):
+            raise errors.UnknownError(None, None, "a model did not become available; its state says why")
         response = message_class("ReloadConfigResponse")()
         response.status.SetInParent()
         after = self._service.metrics.totals()
@@ -139,15 +137,15 @@ def _with_default(spec: Spec) -> Spec:
     return spec if spec.signature else Spec(spec.name, spec.version, spec.label, "serving_default")
 
 
-def _write_classes(classes: Any, message: Any) -> None:
+def _write_classes(classes: list[Any], message: Any) -> None:
     message.SetInParent()
     for row in classes:
-        found = message.classifications.add()
+        classification = message.classifications.add()
         for label, score in row:
-            found.classes.add(label=label, score=score)
+            classification.classes.add(label=label, score=score)
 
 
-def _write_values(values: Any, message: Any) -> None:
+def _write_values(values: list[Any], message: Any) -> None:
     message.SetInParent()
     for value in values:
         message.regressions.add(value=value)
@@ -166,7 +164,7 @@ _CALLS = {
 }
 
 
-class GrpcFront:
+class GrpcServer:
     """A gRPC server at an address.
 
     Args:
@@ -296,7 +294,7 @@ def _handler(
             remaining = context.time_remaining()  # of a call without a limit, centuries
             deadline = None if remaining is None or remaining > _FOREVER else time.monotonic() + remaining
             try:
-                request = await loop.apart_if_large(len(content), message_class(request_name).FromString, content)
+                request = await loop.in_thread_if_large(len(content), message_class(request_name).FromString, content)
             except DecodeError as error:
                 raise errors.invalid(f"the request is not a {request_name}: {error}") from None
             response = await answer(request, Call(method, "GRPC", deadline, len(content)))
