@@ -30,7 +30,6 @@ from thalweg._src.graph.op_def import ArgDef, OpDef
 
 OPS = "thalweg._src.compat.gen_ops"
 NOTE = "# Written by `make api` from the names that thalweg/_src exports; edits are lost."
-V1 = "compat.v1"  # late TensorFlow 1 programs import the package under this name
 ALIASES = {"app.flags": "flags", "contrib.slim.layers": "contrib.layers"}
 RAW_OPS = "from thalweg._src.compat.raw_ops import __dir__ as __dir__, __getattr__ as __getattr__\n"
 SOURCE_PATHS = "from thalweg._src.compat.source_paths import register as _register\n\n_register(__name__)\n"
@@ -46,6 +45,24 @@ if __name__ == "__main__":
 # The module that gives sessions their way to servers; nothing else imports it.
 INSTALLER = "import thalweg._src.cluster.distributed.client as _client"
 CONTRIB_PATHS = "from thalweg._src.compat.source_paths import attach as _attach\n\n_attach(__name__)\n"
+V1 = {  # late TensorFlow 1 programs import the package under this name; type checkers read the stub
+    "compat/v1/__init__.py": f'''"""tf.compat.v1: This package under its name in TensorFlow 2."""
+
+{NOTE}
+
+from thalweg._src.compat.version_1 import __dir__ as __dir__, __getattr__ as __getattr__, install as _install
+
+_install()
+''',
+    "compat/v1/__init__.pyi": f"""{NOTE}
+
+from typing import Any
+
+from thalweg import *
+
+def __getattr__(name: str) -> Any: ...
+""",
+}
 DYNAMIC = {"raw_ops": RAW_OPS, "python": SOURCE_PATHS, "core": SOURCE_PATHS}  # names that are made on access
 
 Tree = dict[str, dict[str, tuple[str, str, bool]]]  # namespace: public name: module, attribute, whether it is lazy
@@ -90,12 +107,9 @@ def modules() -> dict[str, str]:
             parent, _, last = space.rpartition(".")
             inside[parent].append(last)
     inside["compat"] = sorted({*inside["compat"], "v1"})
-    files = {"_src/compat/gen_ops.py": _gen_ops(), "__main__.py": MAIN}
+    files = {"_src/compat/gen_ops.py": _gen_ops(), "__main__.py": MAIN, **V1}
     for space, names in tree.items():
         files[_path(space, bool(inside[space]))] = _module(space, names, inside[space])
-        if space not in ("compat", *DYNAMIC):
-            mirrored = f"{V1}.{space}".rstrip(".")
-            files[_path(mirrored, bool(inside[space]))] = _mirror(space, inside[space])
     return files
 
 
@@ -134,20 +148,6 @@ def _module(space: str, names: dict[str, tuple[str, str, bool]], inside: list[st
         lines.append(SOURCE_PATHS)
     elif any(f"contrib.{path}".startswith(f"{space}.python.") for path in CONTRIB):
         lines.append(CONTRIB_PATHS)
-    return "\n".join(lines)
-
-
-def _mirror(space: str, inside: list[str]) -> str:
-    """Returns the module of a namespace under `compat.v1`, which shows the same objects."""
-    full = f"thalweg.{space}".rstrip(".")
-    lines = [f'"""{full} under its name in TensorFlow 2."""', "", NOTE, ""]
-    if not inside:
-        return "\n".join([*lines, f"from {full} import *", ""])
-    own = [name for name in inside if name not in DYNAMIC and (space or name != "compat")]
-    lines += ["from typing import TYPE_CHECKING as _TYPE_CHECKING", ""]
-    lines += ["from thalweg._src.base.lazy_names import lazy_names as _lazy_names", "", "if _TYPE_CHECKING:"]
-    lines += [f"    from {full} import *", ""]
-    lines += [f'__getattr__, __dir__ = _lazy_names(__name__, {_tuple(own)}, {{}}, "{full}")', ""]
     return "\n".join(lines)
 
 
@@ -260,9 +260,9 @@ def stale() -> list[str]:
 
 
 def _written() -> Iterator[Path]:
-    for path in ROOT.rglob("*.py"):
+    for path in ROOT.rglob("*.py*"):
         relative = path.relative_to(ROOT)
-        if relative.parts[0] != "_src":
+        if relative.parts[0] != "_src" and path.suffix in (".py", ".pyi"):
             yield relative
 
 

@@ -1,31 +1,13 @@
 """tf.compat, tf.version, tf.sysconfig, tf.resource_loader, and what tf.dtypes, tf.config and tf.errors add."""
 
-import importlib
 import os
 import pathlib
-from types import ModuleType
 
 import numpy as np
 import pytest
 
 import thalweg as tf
-import thalweg.compat.v1 as tf1
 from thalweg._src.runtime.session import config_functions
-from thalweg.compat import v1
-
-
-def test_compat_v1_mirrors_the_package():
-    assert tf1 is v1 is tf.compat.v1
-    assert {name for name in dir(tf) if not name.startswith("_")} - {"python", "core", "compat"} <= set(dir(tf1))
-    assert tf1.exp is tf.exp and tf1.GraphDef is tf.GraphDef and tf1.__version__ == tf.__version__
-
-
-@pytest.mark.parametrize("name", ["nn", "train", "errors", "contrib.layers", "io.gfile"])
-def test_namespaces_of_compat_v1_mirror_the_package(name):
-    own, shown = importlib.import_module(f"thalweg.{name}"), importlib.import_module(f"thalweg.compat.v1.{name}")
-    for public in own.__all__:
-        if not isinstance(getattr(own, public), ModuleType):
-            assert getattr(shown, public) is getattr(own, public)
 
 
 def test_text():

@@ -10,12 +10,11 @@ from typing import Any
 Hooks = tuple[Callable[[str], Any], Callable[[], list[str]]]
 
 
-def lazy_names(module: str, namespaces: tuple[str, ...], elsewhere: Mapping[str, str], shown: str = "") -> Hooks:
+def lazy_names(module: str, namespaces: tuple[str, ...], elsewhere: Mapping[str, str]) -> Hooks:
     """Returns `__getattr__` and `__dir__` for a public module.
 
     namespaces: modules inside this one
     elsewhere: names with the module that each is loaded from
-    shown: a module whose names this one shows too
     """
     inside = frozenset(namespaces)
 
@@ -24,15 +23,12 @@ def lazy_names(module: str, namespaces: tuple[str, ...], elsewhere: Mapping[str,
             return import_module(f"{module}.{name}")  # which makes it an attribute
         if name in elsewhere:
             value = getattr(import_module(elsewhere[name]), name)
-        elif shown and (not name.startswith("__") or name in ("__all__", "__version__")):
-            value = getattr(import_module(shown), name)
         else:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         setattr(sys.modules[module], name, value)
         return value
 
     def names() -> list[str]:
-        more = dir(import_module(shown)) if shown else []
-        return sorted({*vars(sys.modules[module]), *inside, *elsewhere, *more})
+        return sorted({*vars(sys.modules[module]), *inside, *elsewhere})
 
     return load, names

@@ -29,39 +29,55 @@ class _Finder:
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
         """Returns the spec of a module of TensorFlow, None for any other."""
-        if name.partition(".")[0] in PACKAGES or name == _NO_TENSORFLOW:
-            return ModuleSpec(name, _Loader(), is_package=True)
-        return None
+        package, _, inside = name.partition(".")
+        if package in PACKAGES:
+            return ModuleSpec(name, _Loader(f"thalweg.{inside}".rstrip(".")), is_package=True)
+        return ModuleSpec(name, _EmptyLoader(), is_package=True) if name == _NO_TENSORFLOW else None
 
 
-class _Loader(Loader):
-    """Loads a module of TensorFlow: the import system stores the module of Thalweg under both names."""
+class AliasLoader(Loader):
+    """Loads a module as a second name of another: the import system stores the same module under both names."""
 
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """Returns the module of Thalweg."""
-        if spec.name == _NO_TENSORFLOW:
-            return None
-        package, _, inside = spec.name.partition(".")
-        name = f"thalweg.{inside}".rstrip(".")
-        try:
-            module = import_module(name)
-        except ModuleNotFoundError as error:
-            if not f"{name}.".startswith(f"{error.name}."):  # a package that the module needs
-                raise
-            raise ModuleNotFoundError(
-                f"No module named {spec.name!r}: Thalweg, which this process imports as {package}, has no {name!r}. "
-                "`thalweg check` with the files or folders of a program lists all that Thalweg lacks.",
-                name=spec.name,
-            ) from None
-        if not hasattr(module, "__path__"):
-            module.__path__ = []  # so that an import from inside it asks the finder, which explains what is missing
+    def __init__(self, aliased: str) -> None:
+        self._aliased = aliased
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Returns the module that exists."""
+        module = import_module(self._aliased)
         self._spec = module.__spec__
         return module
 
     def exec_module(self, module: ModuleType) -> None:
         """Gives the module its own spec back, which the import system has replaced."""
-        if module.__name__ != _NO_TENSORFLOW:
-            module.__spec__ = self._spec
+        module.__spec__ = self._spec
+
+
+class _Loader(AliasLoader):
+    """Loads a module of TensorFlow as the module of Thalweg, and explains which one is missing."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Returns the module of Thalweg."""
+        try:
+            module = super().create_module(spec)
+        except ModuleNotFoundError as error:
+            if not f"{self._aliased}.".startswith(f"{error.name}."):  # a package that the module needs
+                raise
+            raise ModuleNotFoundError(
+                f"No module named {spec.name!r}: Thalweg, which this process imports as "
+                f"{spec.name.partition('.')[0]}, has no {self._aliased!r}. "
+                "`thalweg check` with the files or folders of a program lists all that Thalweg lacks.",
+                name=spec.name,
+            ) from None
+        if not hasattr(module, "__path__"):
+            module.__path__ = []  # so that an import from inside it asks the finder, which explains what is missing
+        return module
+
+
+class _EmptyLoader(Loader):
+    """Loads a module without contents."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Leaves the module empty."""
 
 
 @export("install_as_tensorflow")

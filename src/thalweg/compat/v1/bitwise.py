@@ -1,5 +1,0 @@
-"""thalweg.bitwise under its name in TensorFlow 2."""
-
-# Written by `make api` from the names that thalweg/_src exports; edits are lost.
-
-from thalweg.bitwise import *

@@ -1,5 +1,0 @@
-"""thalweg.keras.preprocessing.sequence under its name in TensorFlow 2."""
-
-# Written by `make api` from the names that thalweg/_src exports; edits are lost.
-
-from thalweg.keras.preprocessing.sequence import *
