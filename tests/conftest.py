@@ -124,7 +124,7 @@ def fresh():
     graph = eager_graph()
     for key in graph.get_all_collection_keys():
         graph.clear_collection(key)
-    graph._kept.clear()
+    graph._singletons.clear()
     with eager_mode():
         yield
 

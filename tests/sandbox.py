@@ -320,7 +320,7 @@ def _prepare_py_func(graph: Any) -> None:
     for token, function in FUNCTIONS.items():
         entry = py_func.PythonFunction(token, function, takes_values=False)
         py_func._functions[token] = entry
-        graph.kept("python_functions", list).append(entry)
+        graph.singleton("python_functions", list).append(entry)
 
 
 # A variable that was made without a shape takes a value of any shape.

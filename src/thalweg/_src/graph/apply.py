@@ -29,11 +29,11 @@ def apply(definition: OpDef, args: Sequence[Any], attrs: dict[str, Any], name: s
     else:
         values, name = _arrange(definition, args, attrs, name)
     graph = _graph_of(values)
-    given: dict[str, Any] = {}
+    resolved: dict[str, Any] = {}
     if attrs:
         for key in definition.implied:
             if key in attrs:
-                given[key] = normalize(definition, key, definition.attrs[key], attrs[key])
+                resolved[key] = normalize(definition, key, definition.attrs[key], attrs[key])
     inputs: list[Tensor] = []
     for value in values:
         if type(value) is not Tensor:
@@ -41,26 +41,26 @@ def apply(definition: OpDef, args: Sequence[Any], attrs: dict[str, Any], name: s
                 return value.with_values(apply(definition, [value.values], attrs, name))
             scope = as_name(name) if name else definition.name.lstrip("_")
             with graph.as_default(), graph.name_scope(_argument_scope(graph, scope)):
-                _convert_inputs(definition, values, given, inputs)
+                _convert_inputs(definition, values, resolved, inputs)
             break
     else:
-        _convert_inputs(definition, values, given, inputs)
+        _convert_inputs(definition, values, resolved, inputs)
     for key in definition.explicit:
         if key in definition.defaults and attrs.get(key) is None:  # None selects the default
-            given[key] = definition.defaults[key]
+            resolved[key] = definition.defaults[key]
         elif key in attrs:
-            given[key] = normalize(definition, key, definition.attrs[key], attrs[key])
+            resolved[key] = normalize(definition, key, definition.attrs[key], attrs[key])
         else:
             raise TypeError(f"{definition.name} is missing its attribute {key!r}")
-    types = output_types(definition, given)
+    types = output_types(definition, resolved)
     if definition.takes_refs:
         with contextlib.ExitStack() as stack:
             for tensor in inputs:
                 if tensor.dtype._is_ref_dtype:
                     stack.enter_context(graph.colocate_with(tensor.op))
-            operation = graph.add(definition, inputs, given, types, name)
+            operation = graph.add(definition, inputs, resolved, types, name)
     else:
-        operation = graph.add(definition, inputs, given, types, name)
+        operation = graph.add(definition, inputs, resolved, types, name)
     if definition.single_output:
         return operation.outputs[0]
     return _result(definition, operation)
@@ -88,8 +88,8 @@ def _arrange(
         values.append(attrs.pop(arg.name))
     for key in attrs:
         if key not in definition.attrs:
-            known = ", ".join([arg.name for arg in definition.inputs] + list(definition.attrs))
-            raise TypeError(f"{definition.name} has no argument {key!r}; it has {known}, name")
+            accepted = ", ".join([arg.name for arg in definition.inputs] + list(definition.attrs))
+            raise TypeError(f"{definition.name} has no argument {key!r}; it has {accepted}, name")
     return values, name
 
 
@@ -272,19 +272,19 @@ def results_of(definition: OpDef, attrs: dict[str, Any], outputs: Sequence[Tenso
     """Returns the outputs of an operation as its callers get them: a tensor, a list, or a named tuple."""
     if definition.result is None and definition.plain_outputs:
         return outputs[0] if outputs else None
-    parts: list[Any] = []
+    results: list[Any] = []
     start = 0
     for arg in definition.outputs:
         if not arg.is_list:
-            parts.append(outputs[start])
+            results.append(outputs[start])
             start += 1
             continue
         length = attrs[arg.number_attr] if arg.number_attr is not None else len(attrs[arg.type_list_attr or ""])
-        parts.append(list(outputs[start : start + length]))
+        results.append(list(outputs[start : start + length]))
         start += length
     if definition.result is None:
-        return parts[0]
-    return definition.result(*parts)
+        return results[0]
+    return definition.result(*results)
 
 
 OpDef.apply = apply

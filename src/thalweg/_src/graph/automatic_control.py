@@ -20,10 +20,10 @@ Key = Any  # the handle of a resource, or _OTHER
 
 
 class Order:
-    """The operations that later ones have to wait for, in the part of a function that is being built.
+    """The operations that later ones have to wait for, in the function, branch or loop that is being built.
 
     effects: operations that must run, in order
-    reads: operations of this part that read a resource
+    reads: operations that read a resource
     """
 
     def __init__(self) -> None:
@@ -65,15 +65,15 @@ class Order:
             if not any(arg.name == "flow_in" for arg in operation.definition.inputs):  # which orders it already
                 self.reads.append(operation)
 
-    def close(self, parts: Iterable[Order], results: Sequence[Operation]) -> None:
+    def close(self, blocks: Iterable[Order], results: Sequence[Operation]) -> None:
         """Notes that a conditional or a loop is complete, with the operations that give out its results."""
-        for part in parts:
-            if part.effects and results:
+        for block in blocks:
+            if block.effects and results:
                 self.effects.append(results[0])
-            for key, writer in part._writer.items():
+            for key, writer in block._writer.items():
                 if self._writer.get(key) is not writer and results:
                     self._note(key, True, results[0])
-            for key, readers in part._readers.items():
+            for key, readers in block._readers.items():
                 if readers != self._readers.get(key) and results:
                     self._note(key, False, results[0])
 
@@ -83,11 +83,11 @@ def _accesses(definition: OpDef, inputs: Sequence[Tensor], attrs: dict[str, Any]
     facts = definition.facts
     if not facts.stateful and not facts.reads and not facts.writes:
         return []
-    found = [(_key(tensor), facts.writes or not facts.reads) for tensor in inputs if tensor.dtype is resource]
+    accesses = [(_key(tensor), facts.writes or not facts.reads) for tensor in inputs if tensor.dtype is resource]
     if any(hasattr(value, "targets") for value in attrs.values()):  # it calls a function
-        return [*found, (_OTHER, True)]
-    if found or facts.random or not inputs:
-        return found
+        return [*accesses, (_OTHER, True)]
+    if accesses or facts.random or not inputs:
+        return accesses
     return [(_OTHER, True)]
 
 

@@ -30,11 +30,11 @@ class BuildingMode:
     accesses: Sequence[Operation] = ()
     _version: int
 
-    def part(self) -> contextlib.AbstractContextManager[Any]:
+    def block(self) -> contextlib.AbstractContextManager[Any]:
         """Returns a context manager that builds a branch or a loop; a function orders the effects inside."""
         return contextlib.nullcontext()
 
-    def close(self, parts: Iterable[Any], results: Sequence[Tensor]) -> None:
+    def close(self, blocks: Iterable[Any], results: Sequence[Tensor]) -> None:
         """Notes that a conditional or a loop is complete."""
 
     def capture(self, tensor: Tensor) -> Tensor:

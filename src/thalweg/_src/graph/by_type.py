@@ -23,23 +23,24 @@ def complete_attrs(
 
     functions: the library in which names of functions are looked up
     """
-    known = {
+    complete = {
         key: normalize(definition, key, definition.attrs[key], value) if key in definition.attrs else value
         for key, value in attrs.items()
     }
     if definition.name in OPS:
-        for key in [key for key in known if key in definition.attrs and definition.attrs[key].element == "func"]:
+        for key in [key for key in complete if key in definition.attrs and definition.attrs[key].element == "func"]:
             is_list = definition.attrs[key].is_list
-            known[key] = (
-                tuple(_function(functions, one) for one in known[key]) if is_list else _function(functions, known[key])
+            value = complete[key]
+            complete[key] = (
+                tuple(_function(functions, one) for one in value) if is_list else _function(functions, value)
             )
     for key, default in definition.defaults.items():
-        known.setdefault(key, default)
-    _imply_attrs(definition, inputs, known)
-    missing = [key for key in definition.attrs if key not in known]
+        complete.setdefault(key, default)
+    _imply_attrs(definition, inputs, complete)
+    missing = [key for key in definition.attrs if key not in complete]
     if missing:
         raise ValueError(f"{definition.name} {name!r} is missing attributes: {', '.join(map(show_value, missing))}")
-    return known
+    return complete
 
 
 def _function(functions: Mapping[str, Any], reference: Any) -> Any:

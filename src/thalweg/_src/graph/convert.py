@@ -35,10 +35,10 @@ def register_tensor_conversion_function(
 
 
 def _conversions_for(kind: type) -> list[Conversion]:
-    found = _by_type.get(kind)
-    if found is None:
-        found = _by_type[kind] = [f for _, base_types, f in _conversions if issubclass(kind, base_types)]
-    return found
+    conversions = _by_type.get(kind)
+    if conversions is None:
+        conversions = _by_type[kind] = [f for _, base_types, f in _conversions if issubclass(kind, base_types)]
+    return conversions
 
 
 @export("convert_to_tensor")
@@ -50,20 +50,21 @@ def convert_to_tensor(
     dtype_hint: DTypeLike | None = None,
 ) -> Tensor:
     """Returns the value as a tensor of the given dtype; a preferred dtype is tried first and may fail."""
-    wanted = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
+    requested = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
     if isinstance(value, Tensor):
-        if wanted is not None and value.dtype is not wanted and not wanted.is_compatible_with(value.dtype):
+        if requested is not None and value.dtype is not requested and not requested.is_compatible_with(value.dtype):
             raise ValueError(
-                f"Tensor conversion requested dtype {wanted.name} for Tensor with dtype {value.dtype.name}: {value!r}"
+                f"Tensor conversion requested dtype {requested.name} for Tensor with dtype {value.dtype.name}: "
+                f"{value!r}"
             )
         return get_default_graph().capture(value) if value.is_eager and not stacks.is_eager else value
     hint = preferred_dtype if preferred_dtype is not None else dtype_hint
-    if wanted is None and hint is not None:
+    if requested is None and hint is not None:
         try:
             return _convert(value, dtypes.as_dtype(hint).base_dtype, name)
         except (TypeError, ValueError):
             pass
-    return _convert(value, wanted, name)
+    return _convert(value, requested, name)
 
 
 def _convert(value: Any, dtype: DType | None, name: str | None) -> Tensor:

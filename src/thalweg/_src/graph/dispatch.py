@@ -42,8 +42,8 @@ def implements(*functions: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 def implementation_for(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Callable[..., Any] | None:
     """Returns what to call instead of a function that has refused its arguments, or None."""
-    found = _implementations.get(function)
-    return found if found is not None and _contains([*args, *kwargs.values()]) else None
+    implementation = _implementations.get(function)
+    return implementation if implementation is not None and _contains([*args, *kwargs.values()]) else None
 
 
 def _contains(values: Iterable[Any]) -> bool:
@@ -58,9 +58,9 @@ def dispatches(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except ERRORS:
-            found = implementation_for(call, args, kwargs)
-            if found is None:
+            implementation = implementation_for(call, args, kwargs)
+            if implementation is None:
                 raise
-        return found(*args, **kwargs)  # type: ignore[no-any-return]
+        return implementation(*args, **kwargs)  # type: ignore[no-any-return]
 
     return call

@@ -39,11 +39,11 @@ def failed_at(operation: Any, where: str, sentence: str) -> str:
 
 def received_text(definition: OpDef, received: Sequence[tuple[str, str, str]]) -> str | None:
     """Returns a list of the inputs, each with its argument, name, type and shape; None without inputs."""
-    parts = [
+    inputs = [
         f"{arg} = {repr(name) + ' ' if name else ''}{dtype}{shape}"
         for arg, (name, dtype, shape) in zip(argument_names(definition, len(received)), received)
     ]
-    return ", ".join(parts) or None
+    return ", ".join(inputs) or None
 
 
 def argument_names(definition: OpDef, count: int) -> list[str]:

@@ -19,18 +19,18 @@ def extend_graph(graph: Graph, graph_def: Any, refused: Collection[str]) -> None
     """
     refuse(graph_def, refused)
     names = {node.name for node in graph_def.node}
-    known = graph._by_name
+    by_name = graph._by_name
     for name in names:
-        if name in known:
+        if name in by_name:
             raise ValueError(f"the graph has a node {shown(name)} already")
     outside: dict[str, Any] = {}
     for node in graph_def.node:
         for text in node.input:
             parsed = parse_input(text)
-            if parsed is not None and parsed[0] not in names and parsed[0] in known:
-                operation = known[parsed[0]]
+            if parsed is not None and parsed[0] not in names and parsed[0] in by_name:
+                operation = by_name[parsed[0]]
                 outside[text] = operation if text.startswith("^") else operation.outputs[parsed[1]]
     with default_graph_scope(graph):
         import_graph_def(graph_def, input_map=outside, name="")
     for name in names:
-        known[name].stack = ()  # the lines that made them are in the other process
+        by_name[name].stack = ()  # the lines that made them are in the other process

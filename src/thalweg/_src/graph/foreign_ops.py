@@ -22,15 +22,15 @@ _NAMES = {"float": "float32", "double": "float64", "half": "float16"}
 
 def find_op(name: str) -> OpDef:
     """Returns the definition of an op: the registered one, or one without kernels that has TensorFlow's signature."""
-    found = OPS.get(name) or _foreign_op(name)
-    if found is None:
+    definition = OPS.get(name) or _foreign_op(name)
+    if definition is None:
         try:
             return OPS.lookup(name)
         except LookupError as error:
             raise errors.NotFoundError(
                 None, None, f"Op type not registered {name!r} in binary running on this machine: {error}"
             ) from None
-    return found
+    return definition
 
 
 @functools.cache

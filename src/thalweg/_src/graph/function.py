@@ -43,21 +43,21 @@ class Body:
 
     def operations(self) -> list[Operation]:
         """Returns the operations that a call runs, in the order of their creation."""
-        given = set(self.inputs)
-        arguments = {tensor.op for tensor in given if not tensor.op.inputs}
-        found: set[Operation] = set()
-        stack = [*(tensor.op for tensor in self.outputs if tensor not in given), *self.targets]
+        fed = set(self.inputs)
+        arguments = {tensor.op for tensor in fed if not tensor.op.inputs}
+        reached: set[Operation] = set()
+        stack = [*(tensor.op for tensor in self.outputs if tensor not in fed), *self.targets]
         while stack:
             operation = stack.pop()
-            if operation not in found:
-                found.add(operation)
-                stack += [tensor.op for tensor in operation.inputs if tensor not in given]
+            if operation not in reached:
+                reached.add(operation)
+                stack += [tensor.op for tensor in operation.inputs if tensor not in fed]
                 stack += [
                     control
                     for control in operation._control_inputs
                     if control not in arguments and (self.members is None or control in self.members)
                 ]
-        return sorted(found, key=attrgetter("id"))
+        return sorted(reached, key=attrgetter("id"))
 
 
 class GraphFunction:
@@ -83,13 +83,13 @@ class GraphFunction:
         self.attrs = dict(attrs or {})
         self.gradient = ""  # the name of the function that computes its gradients, if a GraphDef names one
         self.differentiated: dict[Any, Any] = {}  # its forward and backward functions
-        self._given = Body(graph, list(inputs), list(outputs), with_effects(graph, control_outputs))
+        self._traced = Body(graph, list(inputs), list(outputs), with_effects(graph, control_outputs))
 
     @classmethod
     def of_body(cls, name: str, body: Body) -> GraphFunction:
         """Returns a function with exactly a body."""
         function = cls(name, FunctionGraph(), (), ())
-        function._given = body
+        function._traced = body
         return function
 
     graph = ReadOnly[FunctionGraph]("The body.", "body.graph")
@@ -100,7 +100,7 @@ class GraphFunction:
     @functools.cached_property
     def body(self) -> Body:
         """The graph with its inputs, outputs and targets."""
-        return self._given
+        return self._traced
 
     @functools.cached_property
     def operations(self) -> list[Operation]:
@@ -203,12 +203,12 @@ def _argument_names(names: Iterable[str]) -> Iterator[str]:
     for name in names:
         base = re.sub("[^a-z0-9_]", "_", name.lower().lstrip("_./-"))
         base = base if base[:1].isalpha() else f"arg_{base}"
-        found, number = base, 0
-        while found in taken:
+        unique, number = base, 0
+        while unique in taken:
             number += 1
-            found = f"{base}_{number}"
-        taken.add(found)
-        yield found
+            unique = f"{base}_{number}"
+        taken.add(unique)
+        yield unique
 
 
 def with_effects(graph: FunctionGraph, operations: Iterable[Operation]) -> list[Operation]:
@@ -216,9 +216,9 @@ def with_effects(graph: FunctionGraph, operations: Iterable[Operation]) -> list[
 
     Those inside of a conditional or a loop run with it; as targets they would keep it from becoming one operation.
     """
-    found = dict.fromkeys(operations)
-    found.update((each, None) for each in graph.operations if acts(each))
-    return [each for each in found if each.context is None]
+    chosen = dict.fromkeys(operations)
+    chosen.update((operation, None) for operation in graph.operations if acts(operation))
+    return [operation for operation in chosen if operation.context is None]
 
 
 def unchanged_values(body: GraphFunction) -> set[int]:

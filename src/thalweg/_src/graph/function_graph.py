@@ -50,18 +50,18 @@ class FunctionGraph(Graph):
         controls: Sequence[Operation] = (),
     ) -> Operation:
         """Appends an operation, whose inputs may be tensors of the outer graph."""
-        own = [tensor if not tensor.is_eager and tensor.op.graph is self else self.capture(tensor) for tensor in inputs]
+        captured = [t if not t.is_eager and t.op.graph is self else self.capture(t) for t in inputs]
         if self.order is None:
-            return super().add(definition, own, attrs, output_types, name, controls)
-        producers = {tensor.op for tensor in own}
-        before = dict.fromkeys([*controls, *self.order.before(definition, own, attrs)])
+            return super().add(definition, captured, attrs, output_types, name, controls)
+        producers = {tensor.op for tensor in captured}
+        before = dict.fromkeys([*controls, *self.order.before(definition, captured, attrs)])
         controls = [operation for operation in before if operation not in producers]
-        operation = super().add(definition, own, attrs, output_types, name, controls)
-        self.order.added(operation, own)
+        operation = super().add(definition, captured, attrs, output_types, name, controls)
+        self.order.added(operation, captured)
         return operation
 
     @contextlib.contextmanager
-    def part(self) -> Iterator[Order | None]:
+    def block(self) -> Iterator[Order | None]:
         """Context manager: builds a branch or a loop, whose effects are ordered among themselves."""
         before = self.order
         self.order = None if before is None else before.inside()
@@ -70,10 +70,10 @@ class FunctionGraph(Graph):
         finally:
             self.order = before
 
-    def close(self, parts: Iterable[Order | None], results: Sequence[Tensor]) -> None:
+    def close(self, blocks: Iterable[Order | None], results: Sequence[Tensor]) -> None:
         """Notes that a conditional or a loop is complete: what comes later waits for its results."""
         if self.order is not None:
-            self.order.close([part for part in parts if part is not None], [tensor.op for tensor in results])
+            self.order.close([block for block in blocks if block is not None], [tensor.op for tensor in results])
 
     @property
     def effects(self) -> Sequence[Operation]:  # type: ignore[override]
@@ -102,20 +102,20 @@ class FunctionGraph(Graph):
         """Returns the placeholder of a captured tensor of an outer graph."""
         if not tensor.is_eager and tensor.op.graph is self:
             return tensor
-        found = self.constants.get(tensor)
-        if found is not None:
-            return found
+        inner = self.constants.get(tensor)
+        if inner is not None:
+            return inner
         if tensor.is_eager:
             with self.name_scope(None), self.control_flow(None), self.device(None):
-                known = tensor.as_operation(self)  # type: ignore[attr-defined]
-            if known is not None:
-                self.constants[tensor] = known
-                return known  # type: ignore[no-any-return]
+                embedded = tensor.as_operation(self)  # type: ignore[attr-defined]
+            if embedded is not None:
+                self.constants[tensor] = embedded
+                return embedded  # type: ignore[no-any-return]
         if not tensor.is_eager and tensor.op.graph is not self.outer and isinstance(self.outer, FunctionGraph):
             tensor = self.outer.capture(tensor)
-        found = self.captured.get(tensor)
-        if found is not None:
-            return found
+        inner = self.captured.get(tensor)
+        if inner is not None:
+            return inner
         if not tensor.is_eager and tensor.op.graph is not self.outer:
             raise ValueError(f"{tensor} belongs to a graph that is not around the function: it cannot be used in it")
         if tensor.dtype._is_ref_dtype:
@@ -127,19 +127,19 @@ class FunctionGraph(Graph):
             with self.name_scope(None), self.control_flow(None), self.device(None):
                 attrs = {"value": tensor.op.attrs["value"], "dtype": tensor.dtype}
                 return self.create_op("Const", [], attrs=attrs, name="captured").outputs[0]
-        own = self.argument(tensor.dtype, tensor.dims, name="captured")
-        self.captured[tensor] = own
-        self.origins[own] = tensor
-        return own
+        argument = self.argument(tensor.dtype, tensor.dims, name="captured")
+        self.captured[tensor] = argument
+        self.origins[argument] = tensor
+        return argument
 
     @contextlib.contextmanager
     def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
         """Makes operations inside run after those of the given ones that are in this function."""
-        own = control_inputs
+        local = control_inputs
         if control_inputs is not None:
             elements = [getattr(element, "op", element) for element in control_inputs]
-            own = [element for element in elements if isinstance(element, str) or _graph(element) is self]
-        with super().control_dependencies(own):
+            local = [element for element in elements if isinstance(element, str) or _graph(element) is self]
+        with super().control_dependencies(local):
             yield
 
     @contextlib.contextmanager

@@ -40,11 +40,11 @@ DeviceFunction = Callable[[Operation], Any]
 class _ControlScope:
     """One `control_dependencies` block: its control inputs and the operations created inside it."""
 
-    __slots__ = ("controls", "made")
+    __slots__ = ("controls", "created")
 
     def __init__(self, controls: list[Operation]) -> None:
         self.controls = controls
-        self.made: set[Operation] = set()
+        self.created: set[Operation] = set()
 
 
 class _Scopes(threading.local):
@@ -94,7 +94,7 @@ class Graph(BuildingMode, PrivateNames):
         self._unfetchable: set[Operation] = set()
         self._seed: int | None = None
         self._functions: dict[str, GraphFunction] = {}
-        self._kept: dict[str, Any] = {}
+        self._singletons: dict[str, Any] = {}
 
     # -- operations ---------------------------------------------------------------------------------------------------
 
@@ -149,7 +149,7 @@ class Graph(BuildingMode, PrivateNames):
             for control in controls:
                 control._control_outputs.append(operation)
             for scope in scopes.controls:
-                scope.made.add(operation)
+                scope.created.add(operation)
             if scopes.colocated and scopes.colocated[-1].device:
                 operation.device = scopes.colocated[-1].device
             if scopes.device_functions:
@@ -205,11 +205,11 @@ class Graph(BuildingMode, PrivateNames):
             tensor.dims = None if shape is None else (None,) * len(shape)  # sizes would be as wrong as the values
         return True
 
-    def _controls_for(self, inputs: list[Tensor], given: Sequence[Operation]) -> list[Operation]:
+    def _controls_for(self, inputs: list[Tensor], explicit: Sequence[Operation]) -> list[Operation]:
         """Returns the control inputs of a new operation; a scope adds none if an input was created inside it."""
-        controls = dict.fromkeys(given)
+        controls = dict.fromkeys(explicit)
         for scope in reversed(self.scopes.controls):
-            if scope.controls and not any(t.op in scope.made for t in inputs):
+            if scope.controls and not any(t.op in scope.created for t in inputs):
                 controls.update(dict.fromkeys(scope.controls))
         producers = {t.op for t in inputs}
         return [op for op in controls if op not in producers]
@@ -251,8 +251,8 @@ class Graph(BuildingMode, PrivateNames):
         """Adds an operation by its op type; the constructors in `thalweg._src.graph.ops` are the usual way."""
         function = self._functions.get(op_type)
         definition = find_op(op_type) if function is None else function.definition
-        known = complete_attrs(definition, inputs, attrs or {}, name, self._functions)
-        return self.add(definition, list(inputs), known, output_types(definition, known), name)
+        complete = complete_attrs(definition, inputs, attrs or {}, name, self._functions)
+        return self.add(definition, list(inputs), complete, output_types(definition, complete), name)
 
     def get_operations(self) -> list[Operation]:
         """Returns all operations, in the order of their creation."""
@@ -281,7 +281,7 @@ class Graph(BuildingMode, PrivateNames):
 
     def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
         """Returns the tensor or operation of this graph that an object or a name refers to."""
-        wanted = " or ".join(k for k, on in (("Tensor", allow_tensor), ("Operation", allow_operation)) if on)
+        expected = " or ".join(k for k, on in (("Tensor", allow_tensor), ("Operation", allow_operation)) if on)
         if isinstance(obj, str):
             return self._by_string(obj, allow_tensor, allow_operation)
         convert = getattr(obj, "_as_graph_element", None)
@@ -291,7 +291,7 @@ class Graph(BuildingMode, PrivateNames):
             if obj.graph is not self:
                 raise ValueError(f"{type(obj).__name__} {obj} is not an element of this graph.")
             return obj
-        raise TypeError(f"Can not convert a {type(obj).__name__} into a {wanted}.")
+        raise TypeError(f"Can not convert a {type(obj).__name__} into a {expected}.")
 
     def _by_string(self, name: str, allow_tensor: bool, allow_operation: bool) -> Any:
         op_name, colon, index = name.rpartition(":")
@@ -302,13 +302,13 @@ class Graph(BuildingMode, PrivateNames):
                 )
             operation = self._by_name.get(op_name)
             if operation is None:
-                found = "does not exist in the graph"
+                reason = "does not exist in the graph"
             elif int(index) >= len(operation.outputs):
-                found = f"exists but only has {len(operation.outputs)} outputs"
+                reason = f"exists but only has {len(operation.outputs)} outputs"
             else:
                 return operation.outputs[int(index)]
-            known = f"The name {name!r} refers to a Tensor which does not exist."
-            raise KeyError(f"{known} The operation, {op_name!r}, {found}.")
+            text = f"The name {name!r} refers to a Tensor which does not exist."
+            raise KeyError(f"{text} The operation, {op_name!r}, {reason}.")
         if colon:
             raise ValueError(f"Name {name!r} appears to refer to a Tensor, not a Operation: drop the ':{index}'.")
         if not allow_operation:
@@ -528,12 +528,12 @@ class Graph(BuildingMode, PrivateNames):
         self._require_mutable()
         self._collections.pop(name, None)
 
-    def kept(self, key: str, make: Callable[[], Any]) -> Any:
+    def singleton(self, key: str, make: Callable[[], Any]) -> Any:
         """Returns an object owned by this graph, created on first use: variable store, random seeds, functions."""
         with self._lock:
-            if key not in self._kept:
-                self._kept[key] = make()
-            return self._kept[key]
+            if key not in self._singletons:
+                self._singletons[key] = make()
+            return self._singletons[key]
 
     # -- seeds, feeding and fetching ----------------------------------------------------------------------------------
 
@@ -565,7 +565,7 @@ class Graph(BuildingMode, PrivateNames):
 
     def session_for(self, session: Any, name: str) -> Any:
         """Returns the session to evaluate in: the given one or the default one, which must be of this graph."""
-        given, session = session, session or get_default_session()
+        which, session = "given" if session else "default", session or get_default_session()
         what, call = ("evaluate tensor", "eval") if ":" in name else ("execute operation", "run")
         if session is None:
             raise ValueError(
@@ -575,7 +575,7 @@ class Graph(BuildingMode, PrivateNames):
         if session.graph is not self:
             thing = what.split()[-1]
             raise ValueError(
-                f"Cannot use the {'default' if given is None else 'given'} session to {what}: the {thing}'s graph is "
+                f"Cannot use the {which} session to {what}: the {thing}'s graph is "
                 f"different from the session's graph. Pass an explicit session to `{call}(session=sess)` for {name!r}."
             )
         return session

@@ -130,8 +130,8 @@ def read_attr(message: Any, expected: str | None = None) -> Any:
     """Returns an attribute in the graph's representation; its type, if it is known, must be the expected one."""
     field = message.WhichOneof("value")
     if expected is not None:
-        wanted = "list" if expected.startswith("list(") else _FIELD_OF[expected]
-        if field != wanted:
+        expected_field = "list" if expected.startswith("list(") else _FIELD_OF[expected]
+        if field != expected_field:
             raise ValueError(f"expected a value of type {expected}, received {field or 'nothing'}")
     if field != "list":
         return None if field is None else _READ[field](getattr(message, field))

@@ -46,7 +46,7 @@ def import_graph_def(
     check_graph_def(graph_def)
     if trusted is False:
         refuse(graph_def)
-    wanted = _checked(return_elements)
+    requested = _checked(return_elements)
     if input_map is not None:
         require_members("input_map", input_map, "a dict of names and tensors, or None", "items")
     if producer_op_list is not None:
@@ -62,7 +62,7 @@ def import_graph_def(
     ):
         process = NodeImport(graph, graph_def, scope[:-1], _as_tensors(mapped, name), origin)
         process.run()
-        return None if wanted is None else [process.element(element) for element in wanted]
+        return None if requested is None else [process.element(element) for element in requested]
 
 
 def _checked(return_elements: Any) -> list[str] | None:

@@ -73,13 +73,13 @@ class NodeImport:
             self._nodes[node.name] = node
         self._inputs = {name: self._sources(node) for name, node in self._nodes.items()}
         self._names = {name: self._reserve(name) for name in self._nodes}
-        self._made: dict[str, Operation] = {}
+        self._created: dict[str, Operation] = {}
         self._later: list[tuple[Operation, int, tuple[str, int]]] = []  # back edges of loops
 
     def run(self) -> None:
         self._require_mapped_exist()
         for name in self._order():
-            self._made[name] = self._add(name, self._nodes[name])
+            self._created[name] = self._add(name, self._nodes[name])
         for operation, position, source in self._later:
             self._close_loop(operation, position, *source)
         self._widen_shapes()
@@ -88,7 +88,7 @@ class NodeImport:
     def _close_loop(self, merge: Operation, position: int, source: str, output: int) -> None:
         """Connects the back edge of a loop to the Merge that it leads to."""
         start = f"Node {shown(merge.name)}: "
-        outputs = self._made[source].outputs
+        outputs = self._created[source].outputs
         if output >= len(outputs):
             raise ValueError(start + _no_output(source, output, outputs))
         if outputs[output].dtype.base_dtype != merge.inputs[position].dtype.base_dtype:
@@ -100,7 +100,7 @@ class NodeImport:
 
     def _widen_shapes(self) -> None:
         """Makes the shapes of loop variables those of all iterations, where they were inferred from the first one."""
-        known: dict[Operation, Shape] = {}
+        widened: dict[Operation, Shape] = {}
         for is_last in (False, True):
             changing = [
                 (merge, p) for merge, p, _ in self._later if not _keeps_shape(merge.inputs[p], merge.outputs[0])
@@ -108,14 +108,14 @@ class NodeImport:
             if not changing:
                 return
             if is_last:  # a wider shape has changed others: rather than follow each, all become unknown
-                known = dict.fromkeys((merge for merge, _, _ in self._later), None)
+                widened = dict.fromkeys((merge for merge, _, _ in self._later), None)
             for merge, position in changing:
-                known[merge] = None if is_last else in_common(merge.outputs[0].dims, merge.inputs[position].dims)
-            for operation in self._made.values():
+                widened[merge] = None if is_last else in_common(merge.outputs[0].dims, merge.inputs[position].dims)
+            for operation in self._created.values():
                 for tensor in operation.outputs:
                     tensor.static_value = False
-                if operation in known:
-                    operation.outputs[0].dims = known[operation]
+                if operation in widened:
+                    operation.outputs[0].dims = widened[operation]
                 else:
                     self._graph._infer_shapes(operation)
 
@@ -124,7 +124,7 @@ class NodeImport:
         node, output = element_key(name)
         if ":" in name and (node, output) in self._mapped:
             return self._mapped[node, output]
-        operation = self._made.get(node)
+        operation = self._created.get(node)
         if operation is None or (":" in name and output >= len(operation.outputs)):
             raise ValueError(f"Requested return_element {name!r} not found in graph_def.")
         return operation.outputs[output] if ":" in name else operation
@@ -133,10 +133,10 @@ class NodeImport:
 
     def _reserve(self, name: str) -> str:
         """Returns a node's name in the graph: its own under the prefix, with a numeric suffix if that is taken."""
-        known = self._graph._by_name
+        taken = self._graph._by_name
         start = f"{self._prefix}/" if self._prefix else ""
         result, number = name, 0
-        while start + result in known or (number and result in self._nodes):
+        while start + result in taken or (number and result in self._nodes):
             number += 1
             result = f"{name}_{number}"
         self._graph._names_in_use.setdefault((start + result).lower(), 1)
@@ -198,8 +198,8 @@ class NodeImport:
             raise ValueError(f"Node {shown(name)}: {error}") from None
 
     def _create(self, name: str, node: Any) -> Operation:
-        known = self._graph._functions.get(node.op)
-        definition = find_op(node.op) if known is None else known.definition
+        function = self._graph._functions.get(node.op)
+        definition = find_op(node.op) if function is None else function.definition
         if definition.facts.compiler:
             raise ValueError(f"{node.op} is created by the compiler alone, and cannot be imported")
         inputs, controls, later = self._resolve(name)
@@ -245,24 +245,25 @@ class NodeImport:
         controls: list[Operation] = []
         later: list[tuple[int, tuple[str, int]]] = []
         for source, output in self._inputs[name]:
-            found = self._mapped.get((source, output))
+            replacement = self._mapped.get((source, output))
             if output == -1:
-                found = self._made[source] if found is None else found
-                controls.append(found if isinstance(found, Operation) else found.op)
-            elif found is not None:
-                inputs.append(found)
-            elif source not in self._made:
+                replacement = self._created[source] if replacement is None else replacement
+                controls.append(replacement if isinstance(replacement, Operation) else replacement.op)
+            elif replacement is not None:
+                inputs.append(replacement)
+            elif source not in self._created:
                 later.append((len(inputs), (source, output)))
                 inputs.append(None)
             else:
-                outputs = self._made[source].outputs
+                outputs = self._created[source].outputs
                 if output >= len(outputs):
                     raise ValueError(_no_output(source, output, outputs))
                 inputs.append(outputs[output])
-        known = [tensor for tensor in inputs if tensor is not None]
-        if later and not known:
+        available = [tensor for tensor in inputs if tensor is not None]
+        if later and not available:
             raise ValueError("all of its inputs are back edges of a loop, which it cannot enter")
-        filled = [known[0] if tensor is None else tensor for tensor in inputs]  # another input until the loop is closed
+        # another input takes the place of a back edge until the loop is closed
+        filled = [available[0] if tensor is None else tensor for tensor in inputs]
         return filled, controls, later
 
     def _may_drop(self, op_type: str, key: str, message: Any) -> bool:
@@ -285,7 +286,7 @@ class NodeImport:
 
     def _colocate(self) -> None:
         """Assigns to colocated operations the device of the operation they are colocated with."""
-        for name, operation in self._made.items():
+        for name, operation in self._created.items():
             for group in operation.attrs.get("_class", ()):
                 member = group.removeprefix(_GROUP)
                 leader = self._graph._by_name.get(member)

@@ -35,10 +35,10 @@ def imported_functions(graph: Graph, library: Any, origin: Origin) -> Iterator[N
     try:
         for message in library.function:
             name = message.signature.name
-            known = graph._functions.get(name)
-            if known is None:
+            existing = graph._functions.get(name)
+            if existing is None:
                 graph._functions[name] = ImportedFunction(message, graph._functions, origin)
-            elif known.to_function_def() != message:
+            elif existing.to_function_def() != message:
                 raise ValueError(
                     f"Cannot add function {name!r} because a different function of that name already exists."
                 )
@@ -92,17 +92,17 @@ class ImportedFunction(GraphFunction):
 
     def instantiate(self, attrs: Mapping[str, Any]) -> GraphFunction:
         """Returns the function for values of the attributes that its signature declares."""
-        given = {attr.name: attrs.get(attr.name) for attr in self._message.signature.attr}
+        values = {attr.name: attrs.get(attr.name) for attr in self._message.signature.attr}
         for attr in self._message.signature.attr:
-            if given[attr.name] is None:
-                given[attr.name] = read_attr(attr.default_value)
-            if given[attr.name] is None:
+            if values[attr.name] is None:
+                values[attr.name] = read_attr(attr.default_value)
+            if values[attr.name] is None:
                 raise ValueError(f"function {self.name!r} is missing its attribute {shown(attr.name)}")
-        if not given or self._type_attrs:
+        if not values or self._type_attrs:
             return self
-        key = repr(sorted(given.items()))
+        key = repr(sorted(values.items()))
         if key not in self._instances:
-            self._instances[key] = ImportedFunction(self._message, self._functions, self._origin, given)
+            self._instances[key] = ImportedFunction(self._message, self._functions, self._origin, values)
         return self._instances[key]
 
     @functools.cached_property
@@ -171,8 +171,8 @@ class ImportedFunction(GraphFunction):
     def body(self) -> Body:
         """The body as a graph."""
         with _building:
-            made = self.__dict__.get("body")  # by another thread
-            return self._build() if made is None else made
+            body = self.__dict__.get("body")  # by another thread
+            return self._build() if body is None else body
 
     def _build(self) -> Body:
         try:
@@ -191,7 +191,7 @@ class ImportedFunction(GraphFunction):
             raise errors.InvalidArgumentError(None, None, f"function {self.name!r}: {error}") from None
         types = tuple(tensor.dtype for tensor in outputs)
         if types != self.output_types:
-            expected, received = ([dtype.name for dtype in each] for each in (self.output_types, types))
+            expected, received = ([dtype.name for dtype in dtypes] for dtypes in (self.output_types, types))
             raise errors.InvalidArgumentError(
                 None, None, f"function {self.name!r} returns {received}, but its signature says {expected}"
             )

@@ -67,9 +67,9 @@ class WithoutValues(Inference):
 
 def static_value(tensor: Any, depth: int = _DEPTH) -> np.ndarray[Any, Any] | None:
     """Returns the statically known value of a tensor (constant folding); unknown elements are None."""
-    known = tensor.static_value
-    if known is not False:
-        return known  # type: ignore[no-any-return]
+    cached = tensor.static_value
+    if cached is not False:
+        return cached  # type: ignore[no-any-return]
     operation = tensor.op
     evaluate = operation.definition.evaluate
     result = None

@@ -30,12 +30,12 @@ def _is_composite(value: Any) -> bool:
     return isinstance(value, SparseTensor | IndexedSlices)
 
 
-def has_parts(value: Any, expand: bool) -> bool:
+def has_children(value: Any, expand: bool) -> bool:
     """Returns whether a value is a structure, or with `expand` a sparse tensor or IndexedSlices."""
     return is_nested(value) or (expand and _is_composite(value))
 
 
-def parts(value: Any) -> list[Any]:
+def children(value: Any) -> list[Any]:
     """Returns the children of a structure, those of a dictionary by sorted keys."""
     if isinstance(value, Mapping):
         return [value[key] for key in sorted_keys(value)]
@@ -49,27 +49,27 @@ def parts(value: Any) -> list[Any]:
 
 
 def sorted_keys(value: Mapping[Any, Any]) -> list[Any]:
-    """Returns the keys of a dictionary in the order of its parts."""
+    """Returns the keys of a dictionary in the order of its children."""
     try:
         return sorted(value)
     except TypeError:
         raise TypeError(f"the keys of a dict in a structure must be sortable, {list(value)} are not") from None
 
 
-def rebuilt(structure: Any, parts: list[Any]) -> Any:
+def rebuilt(structure: Any, children: list[Any]) -> Any:
     """Returns a structure of the same type with new children."""
     if isinstance(structure, Mapping):
-        by_key = dict(zip(sorted_keys(structure), parts))
+        by_key = dict(zip(sorted_keys(structure), children))
         ordered = [(key, by_key[key]) for key in structure]
         factory = getattr(structure, "default_factory", False)
         return type(structure)(ordered) if factory is False else type(structure)(factory, ordered)  # type: ignore[call-arg]
     if isinstance(structure, MappingView):
-        return list(parts)
+        return list(children)
     if isinstance(structure, SparseTensor | IndexedSlices) or hasattr(type(structure), "__attrs_attrs__"):
-        return type(structure)(*parts)
+        return type(structure)(*children)
     if hasattr(structure, "_fields"):
-        return type(structure)(*parts)
-    return type(structure)(parts)
+        return type(structure)(*children)
+    return type(structure)(children)
 
 
 @export("nest.flatten", "contrib.framework.nest.flatten")
@@ -79,11 +79,11 @@ def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
 
 
 def _leaves(structure: Any, expand: bool) -> Iterator[Any]:
-    if not has_parts(structure, expand):
+    if not has_children(structure, expand):
         yield structure
         return
-    for part in parts(structure):
-        yield from _leaves(part, expand)
+    for child in children(structure):
+        yield from _leaves(child, expand)
 
 
 @export("nest.pack_sequence_as", "contrib.framework.nest.pack_sequence_as")
@@ -91,7 +91,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
     """Packs the leaves of the sequence into a structure of the same form."""
     if not is_nested(flat_sequence):
         raise TypeError(f"flat_sequence must be a sequence, got {flat_sequence!r}")
-    flat = parts(flat_sequence)
+    flat = children(flat_sequence)
     count = sum(1 for _ in _leaves(structure, expand_composites))
     if count != len(flat):
         raise ValueError(
@@ -99,10 +99,10 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
         )
     remaining = iter(flat)
 
-    def pack(part: Any) -> Any:
-        if not has_parts(part, expand_composites):
+    def pack(value: Any) -> Any:
+        if not has_children(value, expand_composites):
             return next(remaining)
-        return rebuilt(part, [pack(inner) for inner in parts(part)])
+        return rebuilt(value, [pack(inner) for inner in children(value)])
 
     return pack(structure)
 
@@ -120,7 +120,7 @@ def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> A
         raise ValueError(f"Only check_types and expand_composites are valid keywords, not {', '.join(kwargs)}")
     for other in structure[1:]:
         assert_same_structure(structure[0], other, check_types, expand)
-    rows = zip(*(_leaves(each, expand) for each in structure))
+    rows = zip(*(_leaves(nested, expand) for nested in structure))
     return pack_sequence_as(structure[0], [func(*row) for row in rows], expand)
 
 
@@ -134,8 +134,8 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expa
 
 
 def _compare(first: Any, second: Any, check_types: bool, expand: bool) -> None:
-    nested = has_parts(first, expand)
-    if nested != has_parts(second, expand):
+    nested = has_children(first, expand)
+    if nested != has_children(second, expand):
         raise ValueError(f"{first if nested else second!r} has parts, {second if nested else first!r} has none")
     if not nested:
         return
@@ -143,7 +143,7 @@ def _compare(first: Any, second: Any, check_types: bool, expand: bool) -> None:
         raise TypeError(f"{first!r} is a {type(first).__name__}, {second!r} is a {type(second).__name__}")
     if isinstance(first, Mapping) and isinstance(second, Mapping) and set(first) != set(second):
         raise ValueError(f"the keys {list(first)} and {list(second)} differ")
-    mine, theirs = parts(first), parts(second)
+    mine, theirs = children(first), children(second)
     if len(mine) != len(theirs):
         raise ValueError(f"{first!r} has {len(mine)} parts, {second!r} has {len(theirs)}")
     for one, other in zip(mine, theirs):

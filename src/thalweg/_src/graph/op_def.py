@@ -198,10 +198,10 @@ class OpDef:
         try:
             return self.apply(args, attrs, name)  # type: ignore[no-any-return]
         except ERRORS:
-            found = implementation_for(self, args, attrs)
-            if found is None:
+            implementation = implementation_for(self, args, attrs)
+            if implementation is None:
                 raise
-        return found(*args, **attrs, name=name)  # type: ignore[no-any-return]
+        return implementation(*args, **attrs, name=name)  # type: ignore[no-any-return]
 
     def many(self, *args: Any, name: str | None = None, **attrs: Any) -> Any:
         """Adds the operation and returns its outputs: a list, or a named tuple."""
@@ -213,8 +213,8 @@ class OpDef:
 
     def operation(self, *args: Any, name: str | None = None, **attrs: Any) -> Operation:
         """Adds the operation and returns it; in eager execution, runs it and returns its result."""
-        made = self.many(*args, name=name, **attrs)
-        return made.op if hasattr(made, "op") else made  # type: ignore[no-any-return]
+        outputs = self.many(*args, name=name, **attrs)
+        return outputs.op if hasattr(outputs, "op") else outputs  # type: ignore[no-any-return]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> OpDef:
         """Returns itself: an op is registered once, also if a layer that has it as its activation is copied."""
@@ -244,12 +244,16 @@ def show_type(arg: ArgDef) -> str:
 
 
 def _parse_args(text: str, attrs: dict[str, AttrDef]) -> tuple[ArgDef, ...]:
-    return tuple(_parse_arg(part.strip(), attrs) for part in text.split(",") if part.strip())
+    return tuple(_parse_arg(word.strip(), attrs) for word in text.split(",") if word.strip())
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(name.strip() for name in text.split(",") if name.strip())
 
 
 def _parse_arg(text: str, attrs: dict[str, AttrDef]) -> ArgDef:
-    name, colon, kind = (part.strip() for part in text.partition(":"))
-    number, _, base = (part.strip() for part in kind.rpartition("*"))
+    name, colon, kind = (word.strip() for word in text.partition(":"))
+    number, _, base = (word.strip() for word in kind.rpartition("*"))
     is_ref = base.startswith("Ref(") and base.endswith(")")
     base = base[4:-1] if is_ref else base
     if not colon or not name.isidentifier() or not kind:
@@ -335,8 +339,8 @@ def op(
         infer=infer,
         evaluate=evaluate,
         facts=facts,
-        host=frozenset(part.strip() for part in host.split(",") if part.strip()),
-        numbers=frozenset(part.strip() for part in numbers.split(",") if part.strip()),
+        host=_names(host),
+        numbers=_names(numbers),
         differentiable=differentiable,
         from_shapes=from_shapes,
         doc=doc,

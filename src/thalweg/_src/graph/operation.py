@@ -129,8 +129,8 @@ class Operation:
     def _set_attr(self, attr_name: str, attr_value: Any) -> None:
         """Sets an attribute to that of an AttrValue, such as `_gradient_op_type`."""
         self.graph._require_mutable()
-        known = self.definition.attrs.get(attr_name)
-        self.attrs[attr_name] = read_attr(attr_value, None if known is None else known.kind)
+        attr_def = self.definition.attrs.get(attr_name)
+        self.attrs[attr_name] = read_attr(attr_value, None if attr_def is None else attr_def.kind)
         self.graph._changed()
 
     def _update_input(self, index: int, tensor: Tensor) -> None:

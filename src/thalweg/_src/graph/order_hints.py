@@ -80,6 +80,6 @@ def _path(source: Operation, destination: Operation) -> list[Operation]:
 
 def _predecessors(operation: Operation) -> list[Operation]:
     inputs = [tensor.op for tensor in operation.inputs if isinstance(tensor, Tensor)]
-    known = operation.graph._by_name
-    hints = [known[name] for name in operation.attrs.get(ORDER_HINTS, ()) if name in known]
+    by_name = operation.graph._by_name
+    hints = [by_name[name] for name in operation.attrs.get(ORDER_HINTS, ()) if name in by_name]
     return [*inputs, *operation._control_inputs, *hints]

@@ -81,8 +81,8 @@ class PrivateNames:
     def _add_function(self, function: GraphFunction) -> None:
         """Adds a function, and those that it calls, to the library."""
         added = {function.name: function, **function.library}
-        for name, each in added.items():
-            if self._functions.setdefault(name, each) is not each:
+        for name, member in added.items():
+            if self._functions.setdefault(name, member) is not member:
                 raise ValueError(
                     f"Cannot add function {name!r} because a different function of that name already exists."
                 )

@@ -81,9 +81,9 @@ def graph_of(values: Any) -> Graph | None:
                 return value.graph
             continue
         if isinstance(value, list | tuple):
-            found = graph_of(value)
-            if found is not None:
-                return found
+            graph = graph_of(value)
+            if graph is not None:
+                return graph
         element = getattr(value, "graph", None)
         if isinstance(element, Graph):
             return element

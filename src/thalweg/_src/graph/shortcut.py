@@ -26,26 +26,26 @@ def shortcut(definition: OpDef) -> Callable[[F], F]:
         def call(x: Any, y: Any, name: str | None = None) -> Any:
             if stacks.is_plain and type(x) is type(y):
                 try:
-                    known = calls[x.kind, y.kind]
+                    cached = calls[x.kind, y.kind]
                 except (AttributeError, KeyError):  # they are no tensors, or the call is a new one
                     pass
                 else:
-                    output = _new(known.tensor)
+                    output = _new(cached.tensor)
                     try:
-                        output.value = known.function(x.value, y.value)
+                        output.value = cached.function(x.value, y.value)
                     except Exception as error:
-                        raise known.binding.explain(error, [x.value, y.value]) from None
-                    output.kind = known.kind
+                        raise cached.binding.explain(error, [x.value, y.value]) from None
+                    output.kind = cached.kind
                     if stacks.tapes:
-                        known.record(known.binding, (x, y), (output,))
+                        cached.record(cached.binding, (x, y), (output,))
                     return output
             try:
                 return function(x, y, name)
             except ERRORS:
-                found = implementation_for(call, (x, y), {})
-                if found is None:
+                implementation = implementation_for(call, (x, y), {})
+                if implementation is None:
                     raise
-            return found(x, y, name=name)
+            return implementation(x, y, name=name)
 
         return cast(F, call)
 

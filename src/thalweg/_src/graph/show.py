@@ -35,9 +35,9 @@ def show_step(step: StepGraph, indent: str = "") -> str:
         )
         if node.type == "_While":
             region = node.attrs["region"]
-            for name, part in (("condition", region.condition), ("body", region.body)):
-                given = ", ".join(f"{p.name}:{i}" if i else p.name for p, i in part.fetches)
-                lines += [f"{indent}    {name}:", show_step(part, indent + "    "), f"{indent}      return {given}"]
+            for name, inner in (("condition", region.condition), ("body", region.body)):
+                fetches = ", ".join(f"{p.name}:{i}" if i else p.name for p, i in inner.fetches)
+                lines += [f"{indent}    {name}:", show_step(inner, indent + "    "), f"{indent}      return {fetches}"]
     return "\n".join(lines)
 
 

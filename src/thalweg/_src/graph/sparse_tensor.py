@@ -49,21 +49,21 @@ class SparseTensor:
                 indices = convert_to_tensor(indices, dtypes.int64, name="indices")
                 values = convert_to_tensor(values, name="values")
                 dense_shape = convert_to_tensor(dense_shape, dtypes.int64, name="dense_shape")
-        for part, tensor in (("indices", indices), ("dense_shape", dense_shape)):
+        for field, tensor in (("indices", indices), ("dense_shape", dense_shape)):
             if tensor.dtype is not dtypes.int64:
-                raise ValueError(f"{part} of a SparseTensor must be int64, but {tensor.label} is {tensor.dtype.name}")
+                raise ValueError(f"{field} of a SparseTensor must be int64, but {tensor.label} is {tensor.dtype.name}")
         self._indices: Tensor = indices
         self._values: Tensor = values
         self._dense_shape: Tensor = dense_shape
         self.dims: Shape = as_static_shape(dense_shape)
-        _require_parts_that_fit(indices.dims, values.dims, dense_shape.dims)
+        _require_matching_components(indices.dims, values.dims, dense_shape.dims)
 
     @classmethod
     def from_value(cls, sparse_tensor_value: SparseTensor | SparseTensorValue) -> SparseTensor:
         """Returns a SparseTensor with the components of a SparseTensorValue."""
         if not is_sparse(sparse_tensor_value):
             raise TypeError(f"Neither a SparseTensor nor SparseTensorValue: {sparse_tensor_value}.")
-        return cls(*parts_of(sparse_tensor_value))
+        return cls(*components_of(sparse_tensor_value))
 
     def with_values(self, new_values: TensorLike) -> SparseTensor:
         """Returns a SparseTensor with other values at the same indices."""
@@ -86,8 +86,8 @@ class SparseTensor:
 
     def consumers(self) -> list[Operation]:
         """Returns the operations that use the values."""
-        parts = (self._values, self._indices, self._dense_shape)
-        return list(dict.fromkeys(consumer for part in parts for consumer in part.consumers()))
+        components = (self._values, self._indices, self._dense_shape)
+        return list(dict.fromkeys(consumer for component in components for consumer in component.consumers()))
 
     def eval(self, feed_dict: dict[Any, Any] | None = None, session: Any = None) -> Any:
         """Evaluates the tensor in the given or the default session and returns its SparseTensorValue."""
@@ -103,11 +103,11 @@ class SparseTensor:
         def __truediv__(self, other: Any) -> SparseTensor: ...
 
 
-def _require_parts_that_fit(indices: Shape, values: Shape, dense_shape: Shape) -> None:
+def _require_matching_components(indices: Shape, values: Shape, dense_shape: Shape) -> None:
     """Raises ValueError unless a SparseTensor can have components of these static shapes."""
-    for part, shape, rank in (("indices", indices, 2), ("values", values, 1), ("dense_shape", dense_shape, 1)):
+    for field, shape, rank in (("indices", indices, 2), ("values", values, 1), ("dense_shape", dense_shape, 1)):
         if shape is not None and len(shape) != rank:
-            raise ValueError(f"{part} of a SparseTensor must have rank {rank}, got shape {shapes.show(shape)}")
+            raise ValueError(f"{field} of a SparseTensor must have rank {rank}, got shape {shapes.show(shape)}")
     rows, rank_of_index = indices or (None, None)
     for what, size, other, its in (
         ("values", rows, values, "rows"),
@@ -124,21 +124,21 @@ def is_sparse(value: Any) -> TypeGuard[SparseTensor | SparseTensorValue]:
     return isinstance(value, SparseTensor | SparseTensorValue)
 
 
-def parts_of(value: Any) -> tuple[Any, Any, Any]:
+def components_of(value: Any) -> tuple[Any, Any, Any]:
     return value.indices, value.values, value.dense_shape
 
 
 @export("convert_to_tensor_or_sparse_tensor")
 def convert_to_tensor_or_sparse_tensor(value: Any, dtype: DTypeLike | None = None, name: str | None = None) -> Any:
     """Returns a value as a SparseTensor if it is sparse, else as a Tensor."""
-    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    requested = None if dtype is None else dtypes.as_dtype(dtype)
     if isinstance(value, SparseTensorValue):
         value = SparseTensor.from_value(value)
     if isinstance(value, SparseTensor):
-        if wanted is not None and not wanted.is_compatible_with(value.dtype):
-            raise RuntimeError(f"Sparse dtype: requested = {wanted.name}, actual = {value.dtype.name}")
+        if requested is not None and not requested.is_compatible_with(value.dtype):
+            raise RuntimeError(f"Sparse dtype: requested = {requested.name}, actual = {value.dtype.name}")
         return value
-    return convert_to_tensor(value, dtype=wanted, name=name)
+    return convert_to_tensor(value, dtype=requested, name=name)
 
 
 @export("convert_to_tensor_or_indexed_slices")

@@ -60,7 +60,7 @@ _CONTENT = frozenset(
 class RepeatedArray(np.ndarray[Any, Any]):
     """An array made from fewer values than it has elements; its message holds those alone."""
 
-    given: Array | None = None
+    explicit: Array | None = None
 
 
 def repeated_array(values: Array, shape: tuple[int, ...]) -> Array:
@@ -79,7 +79,7 @@ def repeated_array(values: Array, shape: tuple[int, ...]) -> Array:
     else:
         array = np.broadcast_to(np.array(b"", object) if values.dtype == object else np.zeros((), values.dtype), shape)
     result = array.view(RepeatedArray)
-    result.given = values
+    result.explicit = values
     return result
 
 
@@ -96,14 +96,14 @@ def array_proto(array: Array, dtype: DType) -> Any:
     if dtype not in _FIELDS:
         raise TypeError(f"a TensorProto cannot hold values of {dtype.name}")
     proto = TensorProto(dtype=dtype.as_datatype_enum, tensor_shape=shape_proto(array.shape))
-    given = getattr(array, "given", None)
+    explicit = getattr(array, "explicit", None)
     if (
-        given is None and array.size and not any(array.strides)
+        explicit is None and array.size and not any(array.strides)
     ):  # one value for all elements, as `repeated_array` has it
-        given = array.reshape(-1)[:1]
-    values = np.ascontiguousarray(array if given is None else given).reshape(-1)
+        explicit = array.reshape(-1)[:1]
+    values = np.ascontiguousarray(array if explicit is None else explicit).reshape(-1)
     stored = values.view(_STORED[dtype]) if dtype in _STORED else values
-    if given is None and values.size > 1 and dtype in _CONTENT:
+    if explicit is None and values.size > 1 and dtype in _CONTENT:
         proto.tensor_content = stored.astype(stored.dtype.newbyteorder("<"), copy=False).tobytes()
     else:
         getattr(proto, _FIELDS[dtype]).extend(stored.tolist())
@@ -171,19 +171,19 @@ def constant_array(tensor: Any) -> Array:
         raise TypeError(f"Unsupported tensor type: {dtype.name}")
     shape, count = _shape_of(tensor, dtype.as_numpy_dtype)
     content = tensor.tensor_content
-    parts = 2 if dtype.is_complex else 1
+    numbers = 2 if dtype.is_complex else 1
     if dtype is dtypes.string:
         flat = _objects(_split(content, count) if content else list(tensor.string_val))
     else:
         kind = np.dtype(_STORED.get(dtype, dtype.as_numpy_dtype))
         if content:
-            if len(content) != count * parts * kind.itemsize:
-                needed = count * parts * kind.itemsize
+            if len(content) != count * numbers * kind.itemsize:
+                needed = count * numbers * kind.itemsize
                 raise ValueError(f"tensor_content has {len(content)} bytes, its shape {list(shape)} needs {needed}")
             flat = np.frombuffer(content, kind.newbyteorder("<")).astype(kind)
         else:
             flat = _values(getattr(tensor, _FIELDS[dtype]), kind)
-            if flat.size % parts:
+            if flat.size % numbers:
                 raise ValueError(f"a TensorProto of {dtype.name} holds {flat.size} parts of complex numbers")
         flat = flat.view(dtype.as_numpy_dtype)
     if flat.size > count:

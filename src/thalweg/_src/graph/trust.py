@@ -15,10 +15,10 @@ _SHOWN = 8
 class RefusedOpsError(ValueError):
     """A graph contains operations that reach outside of it; `refused` lists them as (node, op type)."""
 
-    def __init__(self, found: list[tuple[str, str, str]]) -> None:
-        self.refused = [(name, op_type) for name, op_type, _ in found]
-        lines = [f"{op_type} {shown(name)} {reach}" for name, op_type, reach in found[:_SHOWN]]
-        more = [f"and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
+    def __init__(self, refused: list[tuple[str, str, str]]) -> None:
+        self.refused = [(name, op_type) for name, op_type, _ in refused]
+        lines = [f"{op_type} {shown(name)} {reach}" for name, op_type, reach in refused[:_SHOWN]]
+        more = [f"and {len(refused) - _SHOWN} more"] if len(refused) > _SHOWN else []
         super().__init__(
             "the graph contains operations that are refused, since it is not trusted:\n  "
             + "\n  ".join([*lines, *more])
@@ -28,9 +28,9 @@ class RefusedOpsError(ValueError):
 
 def refuse(graph_def: Any, reaches: Collection[str] = EXTERNAL, allowed: Collection[str] = ()) -> None:
     """Raises RefusedOpsError if nodes, or bodies of functions, have such a reach, other than the allowed nodes."""
-    found = [entry for entry in external_nodes(graph_def) if entry[2] in reaches and entry[0] not in allowed]
-    if found:
-        raise RefusedOpsError(found)
+    refused = [entry for entry in external_nodes(graph_def) if entry[2] in reaches and entry[0] not in allowed]
+    if refused:
+        raise RefusedOpsError(refused)
 
 
 def external_nodes(graph_def: Any) -> Iterator[tuple[str, str, str]]:
@@ -61,29 +61,29 @@ def ancestors(graph_def: Any, roots: Iterable[str]) -> set[str]:
     Nodes of functions that these call are among them, as "function/node".
     """
     nodes = {node.name: node for node in graph_def.node}
-    found: set[str] = set()
+    reached: set[str] = set()
     stack = list(roots)
     while stack:
         parsed = parse_input(stack.pop())
-        if parsed is not None and parsed[0] in nodes and parsed[0] not in found:
-            found.add(parsed[0])
+        if parsed is not None and parsed[0] in nodes and parsed[0] not in reached:
+            reached.add(parsed[0])
             stack += nodes[parsed[0]].input
-    return found | _called(graph_def, [nodes[name] for name in found])
+    return reached | _called(graph_def, [nodes[name] for name in reached])
 
 
 def _called(graph_def: Any, nodes: Iterable[Any]) -> set[str]:
     """Returns the nodes of the functions that some nodes call, and of those that these call, as "function/node"."""
     library = {function.signature.name: function for function in graph_def.library.function}
-    gradients = {each.function_name: each.gradient_func for each in graph_def.library.gradient}
-    found: set[str] = set()
+    gradients = {gradient.function_name: gradient.gradient_func for gradient in graph_def.library.gradient}
+    reached: set[str] = set()
     stack = [name for node in nodes for name in _callees(node)]
     while stack:
         name = stack.pop()
-        if name in library and name not in found:
-            found.add(name)
+        if name in library and name not in reached:
+            reached.add(name)
             stack += [callee for node in library[name].node_def for callee in _callees(node)]
             stack.append(gradients.get(name, ""))
-    return {f"{name}/{node.name}" for name in found for node in library[name].node_def}
+    return {f"{name}/{node.name}" for name in reached for node in library[name].node_def}
 
 
 def _callees(node: Any) -> Iterator[str]:

@@ -21,7 +21,7 @@ class _Creators(threading.local):
 
 def variable_creators() -> _Creators:
     """Returns the functions of `variable_creator_scope` that this thread has entered in the default graph."""
-    return get_default_graph().kept("variable_creators", _Creators)  # type: ignore[no-any-return]
+    return get_default_graph().singleton("variable_creators", _Creators)  # type: ignore[no-any-return]
 
 
 @export("variable_creator_scope")

@@ -9,10 +9,10 @@ from thalweg._src.compat.contrib.framework.nest import assert_shallow_structure,
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.nest import (
     assert_same_structure,
+    children,
     flatten,
     is_nested,
     pack_sequence_as,
-    parts,
     rebuilt,
     sorted_keys,
 )
@@ -100,13 +100,13 @@ def get_traverse_shallow_structure(
     if isinstance(wanted, bool):
         if not wanted:
             return False
-        return rebuilt(structure, [get_traverse_shallow_structure(traverse_fn, part) for part in parts(structure)])
+        return rebuilt(structure, [get_traverse_shallow_structure(traverse_fn, part) for part in children(structure)])
     assert_shallow_structure(wanted, structure)
     return rebuilt(
         structure,
         [
             get_traverse_shallow_structure(traverse_fn, part) if descend else False
-            for descend, part in zip(flatten(wanted), parts(structure))
+            for descend, part in zip(flatten(wanted), children(structure))
         ],
     )
 
@@ -115,11 +115,11 @@ def list_to_tuple(structure: Any) -> Any:
     """Returns the structure with its lists replaced by tuples."""
     if not is_nested(structure):
         return structure
-    inner = [list_to_tuple(part) for part in parts(structure)]
+    inner = [list_to_tuple(part) for part in children(structure)]
     return tuple(inner) if isinstance(structure, list) else rebuilt(structure, inner)
 
 
 _sorted = sorted_keys
 _sequence_like = rebuilt
-_yield_value = parts
+_yield_value = children
 _is_mapping, _is_attrs, _is_namedtuple = is_mapping, is_attrs, is_namedtuple

@@ -97,7 +97,7 @@ def _variables_used(graph: Graph, operations: list[Operation], arguments: set[Te
     if graph.captures:
         by_handle |= {graph.capture(v._handle): v for v in graph.variables.values()}  # type: ignore[attr-defined]
     inside = set(operations)
-    found: dict[Any, None] = {}
+    used: dict[Any, None] = {}
     for operation in operations:
         for tensor in operation.inputs:
             # A variable may have been read before the function was called.
@@ -105,8 +105,8 @@ def _variables_used(graph: Graph, operations: list[Operation], arguments: set[Te
             source = tensor.op.inputs[0] if is_read else tensor
             variable = by_handle.get(source)
             if variable is not None and variable.trainable and tensor not in arguments:
-                found.setdefault(variable)
-    return list(found)
+                used.setdefault(variable)
+    return list(used)
 
 
 def _handle(variable: Any) -> Any:
@@ -135,8 +135,8 @@ def leaves_of(structure: Any) -> list[Any]:
 def rebuilt(structure: Any, leaves: Any) -> Any:
     """Returns the structure with new leaves."""
     if isinstance(structure, dict):
-        made = {key: rebuilt(structure[key], leaves) for key in sorted(structure)}
-        return type(structure)((key, made[key]) for key in structure)
+        by_key = {key: rebuilt(structure[key], leaves) for key in sorted(structure)}
+        return type(structure)((key, by_key[key]) for key in structure)
     if isinstance(structure, list | tuple):
         items = [rebuilt(item, leaves) for item in structure]
         return type(structure)(*items) if hasattr(structure, "_fields") else type(structure)(items)

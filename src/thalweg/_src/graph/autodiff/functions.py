@@ -57,13 +57,13 @@ class ForwardBackward:
 
     def gradients(self, results: Sequence[Any]) -> list[Any]:
         """Returns the gradient of each input, from the results of the backward function."""
-        found: list[Any] = []
+        gradients: list[Any] = []
         position = 0
         for count in self.counts:
-            parts = results[position : position + count]
+            components = results[position : position + count]
             position += count
-            found.append(None if not parts else parts[0] if count == 1 else IndexedSlices(*parts))
-        return found
+            gradients.append(None if not components else components[0] if count == 1 else IndexedSlices(*components))
+        return gradients
 
 
 def forward_backward(function: GraphFunction, received: Sequence[int] | None = None) -> ForwardBackward:
@@ -77,8 +77,8 @@ def forward_backward(function: GraphFunction, received: Sequence[int] | None = N
     with _lock:
         if key not in function.differentiated:
             function.differentiated[key] = _differentiate(function, key)
-        found: ForwardBackward = function.differentiated[key]
-    return found
+        pair: ForwardBackward = function.differentiated[key]
+    return pair
 
 
 def _differentiate(function: GraphFunction, received: tuple[int, ...]) -> ForwardBackward:
@@ -88,16 +88,16 @@ def _differentiate(function: GraphFunction, received: tuple[int, ...]) -> Forwar
     ys = [function.outputs[index] for index in received]
     xs = [tensor for tensor in function.inputs if carries_gradient(tensor)]
     with graph.as_default(), graph.name_scope(None), graph.control_flow(None), graph.device(None):
-        given = [graph.argument(y.dtype.base_dtype, y.dims, "gradient") for y in ys]
-        found = dict(zip(xs, gradients(ys, xs, given, stop_gradients=function.inputs)))
-        parts = [_parts(found.get(tensor)) for tensor in function.inputs]
-        results = [tensor for flat in parts for tensor in flat]
-        split.run(results, given)
-    kept = {*function.inputs, *function.outputs}
-    outputs = [*function.outputs, *(tensor for tensor in split.saved if tensor not in kept)]
-    own = list(graph.captured.values())[captured:]
+        output_grads = [graph.argument(y.dtype.base_dtype, y.dims, "gradient") for y in ys]
+        input_grads = dict(zip(xs, gradients(ys, xs, output_grads, stop_gradients=function.inputs)))
+        components = [_components(input_grads.get(tensor)) for tensor in function.inputs]
+        results = [tensor for flat in components for tensor in flat]
+        split.run(results, output_grads)
+    available = {*function.inputs, *function.outputs}
+    outputs = [*function.outputs, *(tensor for tensor in split.saved if tensor not in available)]
+    captured_here = list(graph.captured.values())[captured:]
     name = f"{function.name}_{{}}_{len(function.differentiated)}"
-    inputs = [*given, *split.saved, *own]
+    inputs = [*output_grads, *split.saved, *captured_here]
     members = split.forward_members(function)
     return ForwardBackward(
         GraphFunction.of_body(name.format("forward"), Body(graph, function.inputs, outputs, function.targets, members)),
@@ -105,15 +105,15 @@ def _differentiate(function: GraphFunction, received: tuple[int, ...]) -> Forwar
         received,
         tuple(split.saved),
         tuple(graph.captured)[captured:],
-        tuple(map(len, parts)),
+        tuple(map(len, components)),
     )
 
 
-def _parts(grad: Any) -> list[Tensor]:
+def _components(grad: Any) -> list[Tensor]:
     if grad is None:
         return []
     if isinstance(grad, IndexedSlices):
-        return [part for part in (grad.values, grad.indices, grad.dense_shape) if part is not None]
+        return [component for component in (grad.values, grad.indices, grad.dense_shape) if component is not None]
     return [grad]
 
 
@@ -132,35 +132,35 @@ class _Split:
         self.members: set[Operation] = set()
         self.saved: dict[Tensor, None] = {}
 
-    def run(self, results: Sequence[Tensor], given: Sequence[Tensor]) -> None:
-        self._walk(results, given)
+    def run(self, results: Sequence[Tensor], output_grads: Sequence[Tensor]) -> None:
+        self._walk(results, output_grads)
         inside = [tensor for tensor in self.saved if context_of(tensor) is not None]
         while inside:
-            made: dict[Operation, list[Operation]] = {}
+            additions: dict[Operation, list[Operation]] = {}
             for tensor in inside:
                 count = len(self._graph.operations)
                 self._pass_outside(tensor)
-                made.setdefault(tensor.op, []).extend(self._graph.operations[count:])
-            self._move(made)
-            self._walk(results, given)
+                additions.setdefault(tensor.op, []).extend(self._graph.operations[count:])
+            self._move(additions)
+            self._walk(results, output_grads)
             inside = [tensor for tensor in self.saved if context_of(tensor) is not None]
 
     def forward_members(self, function: GraphFunction) -> frozenset[Operation] | None:
         """Returns the operations that those of the forward function may wait for; None for all."""
         if function.body.members is None:
             return None
-        others = (each for each in self._graph.operations if each not in self._old or _is_pivot(each))
+        others = (op for op in self._graph.operations if op not in self._old or _is_pivot(op))
         return function.body.members.union(others)
 
-    def _walk(self, results: Sequence[Tensor], given: Sequence[Tensor]) -> None:
+    def _walk(self, results: Sequence[Tensor], output_grads: Sequence[Tensor]) -> None:
         """Finds the operations that the results depend on, back to values of the body."""
         self.members, self.saved = set(), {}
-        known = set(given)
+        received = set(output_grads)
         stack: list[Tensor | Operation] = list(results)
         while stack:
             element = stack.pop()
             operation = element.op if isinstance(element, Tensor) else element
-            if element in known or operation in self.members:
+            if element in received or operation in self.members:
                 continue
             if isinstance(element, Tensor) and not self._is_backward(operation):
                 self.saved[element] = None
@@ -184,7 +184,7 @@ class _Split:
 
     def _pass_outside(self, tensor: Tensor) -> None:
         """Makes a value of a branch a result of the conditional, from which the gradients take it back."""
-        outside: dict[Tensor, Tensor] = self._graph.kept("values outside of branches", dict)
+        outside: dict[Tensor, Tensor] = self._graph.singleton("values outside of branches", dict)
         if tensor not in outside:  # else the function is a backward one, and takes the result as an argument
             outside[tensor] = self._outside(tensor)
         inner = bring(outside[tensor], context_of(tensor))
@@ -207,11 +207,11 @@ class _Split:
             context = context.outer
         return value
 
-    def _move(self, made: dict[Operation, list[Operation]]) -> None:
+    def _move(self, additions: dict[Operation, list[Operation]]) -> None:
         """Moves operations behind those that they were made for, so that each still comes before its consumers."""
-        moved = {operation for group in made.values() for operation in group}
+        moved = {operation for group in additions.values() for operation in group}
         operations = [operation for operation in self._graph.operations if operation not in moved]
-        ordered = [each for operation in operations for each in (operation, *made.get(operation, ()))]
+        ordered = [member for operation in operations for member in (operation, *additions.get(operation, ()))]
         self._graph.operations[:] = ordered
         for index, operation in enumerate(ordered):
             operation.id = index
@@ -244,8 +244,8 @@ def symbolic_gradient(function: GraphFunction) -> GraphFunction:
         grads = [graph.argument(tensor.dtype, tensor.dims, "gradient") for tensor in function.outputs]
         results = call(function, inputs).outputs
         pairs = [pair for pair in zip(results, grads) if carries_gradient(pair[0])]
-        found = gradients([y for y, _ in pairs], inputs, [grad for _, grad in pairs])
-        outputs = [zeros_like(x) if g is None else convert_to_tensor(g) for x, g in zip(inputs, found)]
+        input_grads = gradients([y for y, _ in pairs], inputs, [grad for _, grad in pairs])
+        outputs = [zeros_like(x) if g is None else convert_to_tensor(g) for x, g in zip(inputs, input_grads)]
     return GraphFunction(f"{function.name}_gradient", graph, [*inputs, *grads], outputs)
 
 

@@ -92,10 +92,10 @@ def gradients(
         )
         walk.start(walk.initial(_as_list(grad_ys) if grad_ys is not None else [None] * len(y_tensors)))
         walk.run()
-        found = [walk.gradient_of(x) for x in x_tensors]
+        result = [walk.gradient_of(x) for x in x_tensors]
         if unconnected is UnconnectedGradients.ZERO:
-            found = [zeros_like(_value(x)) if g is None else g for x, g in zip(_as_list(xs), found)]
-    return found
+            result = [zeros_like(_value(x)) if g is None else g for x, g in zip(_as_list(xs), result)]
+    return result
 
 
 @contextlib.contextmanager
@@ -226,21 +226,21 @@ class _Walk:
     def _loop_of(self, context: Context | None) -> Loop | None:
         """Returns the outermost loop around a context that does not also enclose this pass."""
         here: Any = self._graph.scopes.context if self._backward is None else self._backward.forward
-        found = None
+        loop = None
         for around in context.chain() if context is not None else ():
             if encloses(around, here):
                 break
             if isinstance(around, Loop):
-                found = around
-        return found
+                loop = around
+        return loop
 
     def _context_for(self, operation: Operation) -> contextlib.AbstractContextManager[None]:
         """Returns the scope in which an operation's gradient is built: the branch it is in, or that branch's mirror."""
         here: Any = self._graph.scopes.context
         if operation.context is None and here is None:
             return contextlib.nullcontext()
-        wanted = gradient_context(self._graph, context_of(operation))
-        return contextlib.nullcontext() if wanted is here else self._graph.control_flow(wanted)
+        context = gradient_context(self._graph, context_of(operation))
+        return contextlib.nullcontext() if context is here else self._graph.control_flow(context)
 
     def _colocation(self, operation: Operation) -> contextlib.AbstractContextManager[None]:
         """Returns the scope that places gradients beside an operation, if that is wanted."""
@@ -254,7 +254,7 @@ class _Walk:
         if not grads:
             return
 
-        def wanted(tensor: Tensor) -> bool:
+        def is_needed(tensor: Tensor) -> bool:
             return tensor in self._xs or (tensor.op in members and tensor not in self._stops)
 
         def walk(ys: Any, xs: Any, stops: set[Tensor], initial: Any, backward: Backward) -> Any:
@@ -265,7 +265,7 @@ class _Walk:
 
         with self._context_for(loop.variables[0].exit.op):
             name = f"{loop.name.rpartition('/')[2]}_grad"
-            for tensor, grad in differentiate(loop, grads, wanted, self._stops, walk, name):
+            for tensor, grad in differentiate(loop, grads, is_needed, self._stops, walk, name):
                 self._add(loop.variables[0].exit.op, tensor, grad)
 
     def _visit(self, operation: Operation, output_grads: list[Any], members: set[Operation]) -> None:
@@ -285,8 +285,8 @@ class _Walk:
                     f"do not match num inputs {len(operation.inputs)}"
                 )
             for index, tensor in enumerate(operation.inputs):
-                wanted = tensor in self._xs or (tensor.op in members and tensor not in self._stops)
-                grad = result[index] if wanted else None
+                is_needed = tensor in self._xs or (tensor.op in members and tensor not in self._stops)
+                grad = result[index] if is_needed else None
                 result[index] = grad() if callable(grad) else grad
             if self._gate:
                 result = _gated(result)

@@ -68,16 +68,16 @@ class Backward(Loop):
 
     def _to_recompute(self, operation: Operation) -> list[Operation]:
         """Returns an operation of the forward loop with all that must be recomputed before it, in order."""
-        found = {operation}
+        chosen = {operation}
         stack = [operation]
         while stack:
             for value in stack.pop().inputs:
                 earlier, context = value.op, context_of(value)
                 inside = context is not None and encloses(self.forward, context)
-                if inside and earlier not in found and value not in self._restored and self._is_recomputable(earlier):
-                    found.add(earlier)
+                if inside and earlier not in chosen and value not in self._restored and self._is_recomputable(earlier):
+                    chosen.add(earlier)
                     stack.append(earlier)
-        return sorted(found, key=lambda one: one.id)
+        return sorted(chosen, key=lambda one: one.id)
 
     def _is_recomputable(self, operation: Operation) -> bool:
         facts = operation.definition.facts_in_steps
@@ -89,7 +89,7 @@ class Backward(Loop):
         """Recomputes an operation of the forward loop from its saved inputs."""
         mirror = self.mirrored(context_of(operation.outputs[0]))
         restored = [(value, self.saved(value)) for value in operation.inputs]
-        inputs = [bring(value if known is None else known, mirror) for value, known in restored]
+        inputs = [bring(value if saved is None else saved, mirror) for value, saved in restored]
         with self.graph.control_flow(mirror):
             again = self.graph.create_op(operation.type, inputs, attrs=dict(operation.attrs))
         for old, new in zip(operation.outputs, again.outputs):
@@ -101,14 +101,14 @@ class Backward(Loop):
         graph, forward = self.graph, self.forward
         with forward.left():
             empty = empty_list(tensor.dtype)
-        saving = forward.add_variable(empty, (), known=True)
+        saving = forward.add_variable(empty, ())
         forward.open(saving)
         with graph.control_flow(context):
             longer = push_back_op(saving.arrival, tensor)
         self._may_swap(longer)
         forward.close(saving, _joined(longer, saving.arrival, context, forward))
         mirror = self.mirrored(context)
-        taking = self.add_variable(bring(saving.exit, self.outer), (), known=True)
+        taking = self.add_variable(bring(saving.exit, self.outer), ())
         self.open(taking)
         with graph.control_flow(mirror):
             shorter, value = pop_back_op.many(taking.arrival, _element_shape(tensor), element_dtype=tensor.dtype)
@@ -168,7 +168,7 @@ def _element_shape(tensor: Tensor) -> Any:
 def differentiate(
     loop: Loop,
     exit_grads: dict[LoopVariable, Any],
-    wanted: Callable[[Tensor], bool],
+    is_needed: Callable[[Tensor], bool],
     stops: set[Tensor],
     walk: Callable[..., Any],
     name: str,
@@ -189,23 +189,23 @@ def differentiate(
     variables = list(loop.variables)
     barrier = {variable.arrival for variable in variables} | set(loop._imported.values())
     carried, captured = _carried(variables, exit_grads, barrier, stops, loop)
-    captured = [inner for inner in captured if wanted(inner.op.inputs[0])]
+    captured = [inner for inner in captured if is_needed(inner.op.inputs[0])]
     count = loop.count()
     backward = Backward(graph, graph.unique_name(name), loop)
-    counter = backward.add_variable(bring(count, backward.outer), (), known=True)
-    grads = {v: backward.add_variable(_first(v, exit_grads.get(v)), v.exit.dims, known=True) for v in carried}
+    counter = backward.add_variable(bring(count, backward.outer), ())
+    grads = {v: backward.add_variable(_first(v, exit_grads.get(v)), v.exit.dims) for v in carried}
     with backward.entered():
         condition = greater(counter.merge, 0)
     backward.set_condition(condition)
     with backward.entered():
-        found = walk(
+        gradient_of = walk(
             [variable.next.op.inputs[0] for variable in carried],
             [*(variable.arrival for variable in carried), *captured],
             barrier | stops,
             [grads[variable].arrival for variable in carried],
             backward,
         )
-        following = [_following(variable, found(variable.arrival)) for variable in carried]
+        following = [_following(variable, gradient_of(variable.arrival)) for variable in carried]
         less = counter.arrival - 1
     backward.close(counter, less)
     for variable, tensor in zip(carried, following):
@@ -213,12 +213,12 @@ def differentiate(
     result: list[tuple[Tensor, Any]] = []
     for inner in captured:
         with backward.entered():
-            grad = found(inner)
+            grad = gradient_of(inner)
         if grad is not None:
             result.append((inner.op.inputs[0], _accumulated(backward, inner.op.inputs[0], grad)))
     for variable in carried:
         outer = variable.enter.op.inputs[0]
-        if wanted(outer):
+        if is_needed(outer):
             result.append((outer, grads[variable].exit))
     return result
 
@@ -232,16 +232,16 @@ def _carried(
 ) -> tuple[list[LoopVariable], list[Tensor]]:
     """Returns the variables that gradients flow through, and the captured outer values that they depend on."""
     by_arrival = {variable.arrival: variable for variable in variables}
-    found = [variable for variable in variables if exit_grads.get(variable) is not None]
+    carried = [variable for variable in variables if exit_grads.get(variable) is not None]
     captured: dict[Tensor, None] = {}
-    for variable in found:  # grows during the iteration
+    for variable in carried:  # grows during the iteration
         for tensor in _sources(variable.next.op.inputs[0], barrier, stops):
             source = by_arrival.get(tensor)
             if source is None:
                 captured[tensor] = None
-            elif source not in found:
-                found.append(source)
-    return [variable for variable in variables if variable in found], list(captured)
+            elif source not in carried:
+                carried.append(source)
+    return [variable for variable in variables if variable in carried], list(captured)
 
 
 def _sources(result: Tensor, barrier: set[Tensor], stops: set[Tensor]) -> Iterable[Tensor]:

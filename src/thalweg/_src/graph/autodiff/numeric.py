@@ -51,8 +51,9 @@ def compute_gradient(
 @parameters_of(compute_gradient)
 def compute_gradient_error(**arguments: Any) -> float:
     """Returns the largest difference between the symbolic and the numeric Jacobian."""
-    found = compute_gradient(**arguments)
-    errors = [np.abs(built - measured) for built, measured in (found if isinstance(found, list) else [found])]
+    jacobians = compute_gradient(**arguments)
+    pairs = jacobians if isinstance(jacobians, list) else [jacobians]
+    errors = [np.abs(built - measured) for built, measured in pairs]
     return float(max((error.max() for error in errors if error.size), default=0.0))
 
 

@@ -46,7 +46,7 @@ def no_gradient(*op_types: str) -> None:
         GRADIENTS.register(op_type, None, caller)
 
 
-def is_own_rule(definition: OpDef, attrs: dict[str, Any]) -> bool:
+def is_library_rule(definition: OpDef, attrs: dict[str, Any]) -> bool:
     """Returns whether the gradient of an operation is one of this library, which consists of operations alone."""
     if "_gradient_op_type" in attrs or (definition.stateful and not definition.facts.reads):
         return False

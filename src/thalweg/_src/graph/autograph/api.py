@@ -68,7 +68,7 @@ def to_code(
 ) -> str:
     """Returns the source of a converted function; `ag__` has the operators that it calls."""
     text = ast.unparse(gast.gast_to_ast(transformed(_function_of(entity))))
-    return re.sub(r"^(?:    )+", lambda found: indentation * (len(found[0]) // 4), text, flags=re.MULTILINE)
+    return re.sub(r"^(?:    )+", lambda match: indentation * (len(match[0]) // 4), text, flags=re.MULTILINE)
 
 
 def _function_of(entity: Any) -> FunctionType:

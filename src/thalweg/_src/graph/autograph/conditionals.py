@@ -18,12 +18,12 @@ from thalweg._src.graph.autograph.values import (
     is_return_value,
     leaves,
     packed,
-    parts,
     predicate,
     renewed,
     shown_name,
     shown_type,
     symbolic,
+    tensors_of,
 )
 from thalweg._src.graph.control_flow.context import Branch, bring
 from thalweg._src.graph.control_flow.structures import value_of
@@ -59,11 +59,11 @@ def if_stmt(
         body() if condition else orelse()
         return
     entry = get_state()
-    given: list[State] = []
+    entries: list[State] = []
 
     def run(block: Block) -> State:
-        given.append(tuple(map(copied, entry)))  # so that a block sees no changes in place of the other one
-        set_state(given[-1])
+        entries.append(tuple(map(copied, entry)))  # so that a block sees no changes in place of the other one
+        set_state(entries[-1])
         block()
         return get_state()
 
@@ -73,7 +73,7 @@ def if_stmt(
             value: Any = UNDEFINED
             if name in live:
                 value = merger.merged(name, if_true[number], if_false[number])
-                if all(end[number] is start[number] for end, start in zip((if_true, if_false), given)):
+                if all(end[number] is start[number] for end, start in zip((if_true, if_false), entries)):
                     value = _in_place(entry[number], value)
             merged.append(value)
         return tuple(merged)
@@ -102,7 +102,7 @@ def _conditional(
         when_true.sibling, when_false.sibling = when_false, when_true
         results, signals, orders = [], [], []
         for branch, function in ((when_true, if_true), (when_false, if_false)):
-            with graph.part() as order, branch.entered(), effects.block_scope() as block:
+            with graph.block() as order, branch.entered(), effects.block_scope() as block:
                 results.append(function())
                 assert branch.pivot is not None
                 inside = [*block.effects, *graph.accesses]
@@ -169,7 +169,7 @@ class Merger:
     def _leaf(self, name: str, if_true: Any, if_false: Any) -> Any:
         if if_true is if_false or (_is_scalar(if_true) and type(if_true) is type(if_false) and if_true == if_false):
             return if_true
-        one, other = parts(if_true), parts(if_false)
+        one, other = tensors_of(if_true), tensors_of(if_false)
         if one is None or other is None or array_of(if_true) is not array_of(if_false):
             raise TypeError(
                 error_text(
@@ -180,9 +180,9 @@ class Merger:
         return renewed(if_true, [self._tensor(name, *pair) for pair in zip(one, other)])
 
     def _tensor(self, name: str, if_true: Any, if_false: Any) -> Tensor:
-        wanted = _literal_type(if_true, if_false), _literal_type(if_false, if_true)
+        literal_types = _literal_type(if_true, if_false), _literal_type(if_false, if_true)
         tensors = []
-        for branch, value, dtype in zip(self._branches, (if_true, if_false), wanted):
+        for branch, value, dtype in zip(self._branches, (if_true, if_false), literal_types):
             with branch.entered():
                 tensor = value_of(value) if dtype is None else convert_to_tensor(value, dtype)
                 tensors.append(bring(tensor, branch))

@@ -133,7 +133,7 @@ def _compiled(function: FunctionType) -> CodeType:
         _log(ast.unparse(tree))
     flags = code.co_flags & _FUTURE
     compiled = compile(tree, code.co_filename, "exec", flags=flags, dont_inherit=True)
-    result = _named(next(each for each in _nested(compiled) if each.co_name == code.co_name), code.co_name)
+    result = _named(next(inner for inner in _nested(compiled) if inner.co_name == code.co_name), code.co_name)
     _generated.add(result)
     _generated.update(_nested(result))
     return result

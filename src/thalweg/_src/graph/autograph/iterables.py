@@ -20,8 +20,8 @@ from thalweg._src.graph.tensor import Tensor
 class Elements:
     """The elements of tensors along their first dimension: tuples of one element of each."""
 
-    def __init__(self, parts: list[Any]) -> None:
-        self.parts = parts
+    def __init__(self, iterables: list[Any]) -> None:
+        self.iterables = iterables
 
     def __iter__(self) -> Any:
         raise TypeError(error_text("enumerate and zip of tensors are for `for` statements of converted functions."))
@@ -56,9 +56,9 @@ def opened(value: Any) -> tuple[Tensor | None, Callable[[Tensor], Any]]:
     if isinstance(value, Counter):
         return None, lambda index: index + value.start
     if isinstance(value, Elements):
-        lengths, readers = zip(*map(opened, value.parts))
-        known = [length for length in lengths if length is not None]
-        return reduce(minimum, known), lambda index: tuple(read(index) for read in readers)
+        lengths, readers = zip(*map(opened, value.iterables))
+        finite = [length for length in lengths if length is not None]
+        return reduce(minimum, finite), lambda index: tuple(read(index) for read in readers)
     tensor = value.stack() if isinstance(value, TensorList) else value_of(value)
     if tensor.dims == ():
         raise TypeError(

@@ -33,12 +33,12 @@ class _Jumps:
 
     def flags(self, nodes: list[Node]) -> list[str]:
         """Returns the flags that statements may set."""
-        found = {kind(node) for node in _statements(nodes, into_loops=False)}
+        kinds = {kind(node) for node in _statements(nodes, into_loops=False)}
         returns = any(kind(node) == "Return" for node in _statements(nodes))
         flags = (
             self.returned if returns else None,
-            self.broken if "Break" in found else None,
-            self.continued if "Continue" in found else None,
+            self.broken if "Break" in kinds else None,
+            self.continued if "Continue" in kinds else None,
         )
         return [flag for flag in flags if flag is not None]
 
@@ -117,7 +117,7 @@ class Lowering:
     def _loop(self, node: Node, rest: list[Node], jumps: _Jumps) -> list[Node]:
         """Returns a loop and the statements after it; its conditions include that no jump has ended it."""
         self._loops += 1
-        if kind(node) == "While" and any(kind(each) == "NamedExpr" for each in walk_function([node.test])):
+        if kind(node) == "While" and any(kind(expr) == "NamedExpr" for expr in walk_function([node.test])):
             _move_test_into_body(node)
         inside = _Jumps(jumps.returned, f"ag__break_{self._loops}", f"ag__continue_{self._loops}")
         flags = inside.flags(node.body)
@@ -189,5 +189,5 @@ def _leaves(node: Node) -> bool:
             return _ends(node.finalbody) or (handled and (_ends(node.body) or _ends(node.orelse)))
         case "While":
             always = kind(node.test) == "Constant" and bool(node.test.value)
-            return always and not any(kind(each) == "Break" for each in _statements(node.body, into_loops=False))
+            return always and not any(kind(inner) == "Break" for inner in _statements(node.body, into_loops=False))
     return False

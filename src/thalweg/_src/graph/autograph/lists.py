@@ -73,15 +73,15 @@ class TensorList:
         """Returns the number of elements."""
         return self._length
 
-    def parts(self) -> list[Tensor]:
+    def tensors(self) -> list[Tensor]:
         """Returns the tensors that change when an element is added."""
         return [self._flow, self._length]
 
-    def renewed(self, parts: Sequence[Tensor]) -> TensorList:
-        """Returns the same list with other parts."""
+    def renewed(self, tensors: Sequence[Tensor]) -> TensorList:
+        """Returns the same list with other tensors."""
         other = TensorList.__new__(TensorList)
         other.array = self.array
-        other._flow, other._length = parts
+        other._flow, other._length = tensors
         return other
 
     def __len__(self) -> NoReturn:

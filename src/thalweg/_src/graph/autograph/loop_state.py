@@ -22,10 +22,10 @@ from thalweg._src.graph.autograph.values import (
     is_return_value,
     leaves,
     packed,
-    parts,
     renewed,
     shown_name,
     shown_type,
+    tensors_of,
 )
 from thalweg._src.graph.control_flow.structures import value_of
 from thalweg._src.graph.convert import convert_to_tensor
@@ -79,28 +79,29 @@ class LoopState:
             return TensorList(value)
         converted = []
         for leaf in leaves(value):
-            found = parts(leaf)
-            converted.append(leaf if found is None else renewed(leaf, [value_of(part) for part in found]))
+            components = tensors_of(leaf)
+            converted.append(leaf if components is None else renewed(leaf, list(map(value_of, components))))
         return packed(value, converted)
 
     def tensors(self) -> list[Tensor]:
         """Returns the initial values."""
-        return [part for value in self._values.values() for leaf in leaves(value) for part in parts(leaf) or ()]
+        return [t for value in self._values.values() for leaf in leaves(value) for t in tensors_of(leaf) or ()]
 
     def shapes(self, invariants: Any) -> list[Shape]:
         """Returns the shapes that hold in every iteration; invariants: pairs of a variable's value and a shape."""
-        known: dict[int, Shape] = {}
+        by_leaf: dict[int, Shape] = {}
         before = dict(zip(self._names, self._get()))
         for value, shape in invariants or ():
-            given = list(shape) if nest.is_nested(value) else [shape]
-            found = [name for name in self._values if before[name] is value]
-            if not found:
+            leaf_shapes = list(shape) if nest.is_nested(value) else [shape]
+            matches = [name for name in self._values if before[name] is value]
+            if not matches:
                 raise ValueError(
                     error_text(f"shape_invariants: no variable of the loop has the value {value!r} before it.")
                 )
-            for name in found:
-                known |= {id(leaf): shapes.as_shape(each) for leaf, each in zip(leaves(self._values[name]), given)}
-        return [known.get(id(tensor), tensor.dims) for tensor in self.tensors()]
+            for name in matches:
+                pairs = zip(leaves(self._values[name]), leaf_shapes)
+                by_leaf |= {id(leaf): shapes.as_shape(dims) for leaf, dims in pairs}
+        return [by_leaf.get(id(tensor), tensor.dims) for tensor in self.tensors()]
 
     def enter(self, tensors: Sequence[Tensor]) -> None:
         """Sets the variables to the values of an iteration, or of the end of the loop."""
@@ -113,8 +114,8 @@ class LoopState:
         for name, value in self._values.items():
             new = []
             for leaf in leaves(value):
-                found = parts(leaf)
-                new.append(leaf if found is None else renewed(leaf, [next(remaining) for _ in found]))
+                components = tensors_of(leaf)
+                new.append(leaf if components is None else renewed(leaf, [next(remaining) for _ in components]))
             values[name] = copied(packed(value, new))
         return values
 
@@ -147,17 +148,17 @@ class LoopState:
         """Runs a block if a condition is true; otherwise the variables keep their values."""
         if_stmt(condition, block, lambda: None, self._get, self._set, self._names, tuple(self._values))
 
-    def following(self, wanted: Sequence[Shape]) -> list[Tensor]:
+    def following(self, invariants: Sequence[Shape]) -> list[Tensor]:
         """Returns the values after an iteration, which must have the types of the initial ones."""
         after = dict(zip(self._names, self._get()))
-        remaining = iter(wanted)
+        remaining = iter(invariants)
         return [
             tensor
             for name, before in self._values.items()
             for tensor in self._following(name, before, after[name], remaining)
         ]
 
-    def _following(self, name: str, before: Any, after: Any, wanted: Any) -> list[Tensor]:
+    def _following(self, name: str, before: Any, after: Any, invariants: Any) -> list[Tensor]:
         if after is UNDEFINED:
             raise ValueError(error_text(f"{shown_name(name)} is deleted in the body of a loop on tensors."))
         try:
@@ -171,18 +172,18 @@ class LoopState:
             ) from None
         tensors = []
         for old, new in zip(leaves(before), leaves(after)):
-            if parts(old) is None and (new is old or _equal(new, old)):
+            if tensors_of(old) is None and (new is old or _equal(new, old)):
                 continue
             self._require_same_kind(name, old, new)
-            for start, end in zip(parts(old) or (), parts(new) or ()):
+            for start, end in zip(tensors_of(old) or (), tensors_of(new) or ()):
                 tensor = _as_type_of(start, end)
-                self._require_fit(name, start, tensor, next(wanted))
+                self._require_fit(name, start, tensor, next(invariants))
                 tensors.append(tensor)
         return tensors
 
     @staticmethod
     def _require_same_kind(name: str, old: Any, new: Any) -> None:
-        if parts(old) is None or parts(new) is None or array_of(old) is not array_of(new):
+        if tensors_of(old) is None or tensors_of(new) is None or array_of(old) is not array_of(new):
             raise TypeError(
                 error_text(
                     f"{shown_name(name)} must keep its type in a loop on tensors: it is {shown_type(old)} before the "
@@ -191,7 +192,7 @@ class LoopState:
             )
 
     @staticmethod
-    def _require_fit(name: str, start: Tensor, tensor: Tensor, wanted: Shape) -> None:
+    def _require_fit(name: str, start: Tensor, tensor: Tensor, invariant: Shape) -> None:
         if tensor.dtype is not start.dtype.base_dtype:
             raise TypeError(
                 error_text(
@@ -199,10 +200,10 @@ class LoopState:
                     "after one iteration.\n  hint: initialize it with that type, or use tf.cast."
                 )
             )
-        if shapes.most_general(wanted, tensor.dims) != wanted:
+        if shapes.most_general(invariant, tensor.dims) != invariant:
             raise ValueError(
                 error_text(
-                    f"{shown_name(name)} has shape {shapes.show(wanted)} before the loop, but shape "
+                    f"{shown_name(name)} has shape {shapes.show(invariant)} before the loop, but shape "
                     f"{shapes.show(tensor.dims)} after one iteration.\n  hint: use "
                     f"tf.autograph.experimental.set_loop_options(shape_invariants=[({name}, shape)]) in the loop."
                 )

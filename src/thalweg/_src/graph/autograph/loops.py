@@ -112,9 +112,9 @@ def _python_for(
 
 def _before(index: Tensor, limit: Tensor, step: Tensor, test: Callable[[], Any] | None) -> Any:
     """Returns whether a loop over a range continues."""
-    known = constant_value(step)
-    if known is not None:
-        proceeds = less(index, limit) if known > 0 else greater(index, limit)
+    static_step = constant_value(step)
+    if static_step is not None:
+        proceeds = less(index, limit) if static_step > 0 else greater(index, limit)
     else:
         proceeds = where(greater(step, 0), less(index, limit), greater(index, limit))
     return proceeds if test is None else and_(lambda: proceeds, test)
@@ -158,22 +158,22 @@ class _GraphLoop:
         Both functions are called with the index of the iteration, if the loop has one.
         """
         state, options, index = self._state, self._options, self._index
-        initial, wanted = state.tensors(), state.shapes(options["shape_invariants"])
+        initial, invariants = state.tensors(), state.shapes(options["shape_invariants"])
         graph = get_default_graph()
         with effects.ordered(), name_scope(None, "while", initial):
             name = graph.unique_name("while_context")
             loop = Loop(graph, name, options["parallel_iterations"], True, options["swap_memory"])
             if index is not None:
-                loop.add_variable(index.first, (), known=True)
-            for tensor, dims in zip(initial, wanted):
-                loop.add_variable(tensor, dims, known=True)
-            with graph.part() as order, loop.entered():
+                loop.add_variable(index.first, ())
+            for tensor, dims in zip(initial, invariants):
+                loop.add_variable(tensor, dims)
+            with graph.block() as order, loop.entered():
                 loop.set_condition(self._condition([variable.merge for variable in loop.variables], test))
                 variables = list(loop.variables)
                 now = self._enter([variable.arrival for variable in variables])
                 with effects.block_scope() as scope:
                     body(now)
-                following = state.following(wanted)
+                following = state.following(invariants)
                 if index is not None:
                     following.insert(0, now + index.step)
                 following[0] = scope.after(following[0])
@@ -216,7 +216,7 @@ def _returned(loop: Loop, value: Any) -> Any:
             tensor = bring(value_of(leaf), loop)
         with loop.left():
             start = placeholder(tensor)
-        variable = loop.add_variable(start, tensor.dims, known=True)
+        variable = loop.add_variable(start, tensor.dims)
         loop.open(variable)
         loop.close(variable, tensor)
         return variable.exit

@@ -70,8 +70,8 @@ class Activity(ast.NodeVisitor):
     def visit_FunctionDef(self, node: Node) -> None:
         self.bound[node.name] = None
         self._include_function(node, node.body)
-        for each in (*node.decorator_list, *filter(None, [node.returns])):
-            self.visit(each)
+        for expression in (*node.decorator_list, *filter(None, [node.returns])):
+            self.visit(expression)
 
     visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815
 
@@ -80,9 +80,9 @@ class Activity(ast.NodeVisitor):
 
     def _include_function(self, node: Node, body: list[Node]) -> None:
         inner = Activity(body)
-        own = {*inner.bound, *parameters(node)} - {*inner.outer}
-        self.captured |= (inner.read | {*inner.outer}) - own
-        self.read |= (inner.read | {*inner.outer}) - own
+        inner_names = {*inner.bound, *parameters(node)} - {*inner.outer}
+        self.captured |= (inner.read | {*inner.outer}) - inner_names
+        self.read |= (inner.read | {*inner.outer}) - inner_names
         for default in (*node.args.defaults, *filter(None, node.args.kw_defaults)):
             self.visit(default)
 
@@ -93,11 +93,11 @@ class Activity(ast.NodeVisitor):
         self.read |= inner.read
 
     def _visit_comprehension(self, node: Node) -> None:
-        targets = {*Activity([each.target for each in node.generators]).bound}
-        parts = [getattr(node, field) for field in ("elt", "key", "value") if hasattr(node, field)]
-        for each in node.generators:
-            parts += [each.iter, *each.ifs]
-        inner = Activity(parts)
+        targets = {*Activity([generator.target for generator in node.generators]).bound}
+        expressions = [getattr(node, field) for field in ("elt", "key", "value") if hasattr(node, field)]
+        for generator in node.generators:
+            expressions += [generator.iter, *generator.ifs]
+        inner = Activity(expressions)
         self.read |= inner.read - targets
         self.captured |= inner.captured - targets
         self.bound |= inner.bound
@@ -126,11 +126,11 @@ class Activity(ast.NodeVisitor):
 
 def _dotted(node: Node) -> str | None:
     """Returns the text of an attribute of a name, such as "self.x"."""
-    parts = []
+    attributes = []
     while kind(node) == "Attribute":
-        parts.append(node.attr)
+        attributes.append(node.attr)
         node = node.value
-    return ".".join([node.id, *reversed(parts)]) if kind(node) == "Name" else None
+    return ".".join([node.id, *reversed(attributes)]) if kind(node) == "Name" else None
 
 
 def parameters(node: Node) -> list[str]:
@@ -188,17 +188,17 @@ class Liveness:
         targets = Activity([node.target]) if is_for else Activity([])
         head = live | Activity(tests).read
         while True:
-            found = head | ((self._block(node.body, head) - {*targets.bound}) | targets.read)
-            if found == head:
+            extended = head | ((self._block(node.body, head) - {*targets.bound}) | targets.read)
+            if extended == head:
                 break
-            head = found
+            head = extended
         outside = self._captured_outside(node)
         node.live, node.head = live | outside, head | outside
         return head | _read(node.iter) if is_for else head
 
     def _captured_outside(self, node: Node) -> set[str]:
         """Returns the names that nested functions defined elsewhere read: these may be called at any later time."""
-        inside = {id(each) for each in ast.walk(node)}
+        inside = {id(inner) for inner in ast.walk(node)}
         return set().union(*(names for function, names in self._functions if id(function) not in inside))
 
 

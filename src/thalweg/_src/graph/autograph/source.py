@@ -19,16 +19,16 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 def definition(function: FunctionType) -> Node:
     """Returns the definition of a function as a new tree of gast."""
     code = function.__code__
-    found: list[Any] = [node for node in ast.walk(_file_tree(function)) if _may_define(node, code)]
-    if len(found) > 1:  # several lambdas on a line
-        found = [node for node in found if _contains(node, code)]
-        found = sorted(found, key=lambda node: (node.end_lineno - node.lineno, node.end_col_offset - node.col_offset))
-    if not found:
+    definitions: list[Any] = [node for node in ast.walk(_file_tree(function)) if _may_define(node, code)]
+    if len(definitions) > 1:  # several lambdas on a line
+        definitions = [node for node in definitions if _contains(node, code)]
+        definitions.sort(key=lambda node: (node.end_lineno - node.lineno, node.end_col_offset - node.col_offset))
+    if not definitions:
         raise InaccessibleSourceCodeError(
             f"The source of {code.co_name!r} is not in {code.co_filename!r} at line {code.co_firstlineno}: "
             "the file has changed since it was imported. Import it again."
         )
-    return gast.ast_to_gast(found[0])
+    return gast.ast_to_gast(definitions[0])
 
 
 def _file_tree(function: FunctionType) -> ast.Module:
@@ -40,16 +40,16 @@ def _file_tree(function: FunctionType) -> ast.Module:
             "an interactive interpreter. Define it in a file or a notebook, or use tf.cond and tf.while_loop in it "
             "and mark it with @tf.autograph.experimental.do_not_convert."
         )
-    known = _trees.get(code.co_filename)
-    if known is None or known[0] != lines:
+    parsed = _trees.get(code.co_filename)
+    if parsed is None or parsed[0] != lines:
         try:
-            known = lines, ast.parse("".join(lines))
+            parsed = lines, ast.parse("".join(lines))
         except SyntaxError as error:
             raise InaccessibleSourceCodeError(
                 f"The source of {code.co_name!r} cannot be read from {code.co_filename!r}: {error}"
             ) from None
-        _trees[code.co_filename] = known
-    return known[1]
+        _trees[code.co_filename] = parsed
+    return parsed[1]
 
 
 def _may_define(node: Any, code: CodeType) -> bool:
@@ -70,7 +70,7 @@ def _parameters(node: Definition, code: CodeType) -> bool:
     return (
         len(positional) == code.co_argcount
         and len(named) == code.co_kwonlyargcount
-        and all(name.endswith(own) for name, own in zip(code.co_varnames, [*positional, *named]))  # mangled: _A__x
+        and all(map(str.endswith, code.co_varnames, [*positional, *named]))  # mangled: _A__x
         and (arguments.vararg is None, arguments.kwarg is None) == (not flags[0], not flags[1])
     )
 

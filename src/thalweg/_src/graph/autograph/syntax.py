@@ -32,21 +32,21 @@ def kind(node: Node) -> str:
     return type(node).__name__
 
 
-def statements(text: str, at: Node, **parts: Any) -> list[Node]:
+def statements(text: str, at: Node, **substitutes: Any) -> list[Node]:
     """Returns statements from a template, located at a node.
 
-    A part replaces the name it is passed under: by an expression, or by a list of statements where the name is a
+    A substitute replaces the name it is passed under: by an expression, or by a list of statements where the name is a
     statement of its own.
     """
     tree = gast.parse(text)
     for node in ast.walk(tree):
         locate(node, at)
-    return list(_Fill(parts).visit(tree).body)
+    return list(_Fill(substitutes).visit(tree).body)
 
 
-def expression(text: str, at: Node, **parts: Node) -> Node:
+def expression(text: str, at: Node, **substitutes: Node) -> Node:
     """Returns an expression from a template, located at a node."""
-    return statements(text, at, **parts)[0].value
+    return statements(text, at, **substitutes)[0].value
 
 
 def locate(node: Node, at: Node) -> Node:
@@ -57,17 +57,17 @@ def locate(node: Node, at: Node) -> Node:
 
 
 class _Fill(ast.NodeTransformer):
-    """Replaces the names in a template by its parts."""
+    """Replaces the names in a template."""
 
-    def __init__(self, parts: dict[str, Any]) -> None:
-        self._parts = parts
+    def __init__(self, substitutes: dict[str, Any]) -> None:
+        self._substitutes = substitutes
 
     def visit_Name(self, node: Node) -> Node:
-        return self._parts.get(node.id, node)
+        return self._substitutes.get(node.id, node)
 
     def visit_Expr(self, node: Node) -> Any:
-        part = self._parts.get(getattr(node.value, "id", ""))
-        return part if isinstance(part, list) else self.generic_visit(node)
+        substitute = self._substitutes.get(getattr(node.value, "id", ""))
+        return substitute if isinstance(substitute, list) else self.generic_visit(node)
 
 
 def walk_function(nodes: list[Node]) -> Iterator[Node]:

@@ -30,7 +30,7 @@ _IN_PLACE = {
 
 def transform(node: Node, filename: str) -> Node:
     """Returns the definition of a function, or a lambda, with operators of the name `ag__` in it."""
-    yields = [each for each in walk_function(_body(node)) if kind(each) in ("Yield", "YieldFrom", "Await")]
+    yields = [inner for inner in walk_function(_body(node)) if kind(inner) in ("Yield", "YieldFrom", "Await")]
     if yields or kind(node) == "AsyncFunctionDef":
         raise failures.unsupported(
             filename,
@@ -47,7 +47,7 @@ def _body(node: Node) -> list[Node]:
 
 def _binds(*nodes: Node) -> bool:
     """Returns whether expressions assign a variable, which they could not in a function of their own."""
-    return any(kind(each) == "NamedExpr" for node in nodes for each in walk_function([node]))
+    return any(kind(inner) == "NamedExpr" for node in nodes for inner in walk_function([node]))
 
 
 class _Transformer(ast.NodeTransformer):
@@ -80,13 +80,13 @@ class _Transformer(ast.NodeTransformer):
         self._outer = activity.outer
         self._locals = {*self._parameters, *activity.bound} - {*self._outer}
         Liveness(body, {*self._outer})
-        for each in walk_function(body):
-            if kind(each) == "FunctionDef":
-                inner = Activity(each.body)
-                self._setters[each.name] = [name for name in inner.bound if name in inner.outer]
+        for descendant in walk_function(body):
+            if kind(descendant) == "FunctionDef":
+                inner = Activity(descendant.body)
+                self._setters[descendant.name] = [name for name in inner.bound if name in inner.outer]
         has_effects = any(
-            kind(each) == "Assert" or (kind(each) == "Expr" and kind(each.value) == "Call")
-            for each in walk_function(body)
+            kind(descendant) == "Assert" or (kind(descendant) == "Expr" and kind(descendant.value) == "Call")
+            for descendant in walk_function(body)
         )
         body = self._block(body)
         if has_effects:
@@ -116,7 +116,8 @@ class _Transformer(ast.NodeTransformer):
     def _symbols(self, nodes: list[Node]) -> list[str]:
         """Returns the variables, and the attributes of variables, that statements modify."""
         activity = Activity(nodes)
-        called = [each.func.id for each in walk_function(nodes) if kind(each) == "Call" and kind(each.func) == "Name"]
+        calls = [inner for inner in walk_function(nodes) if kind(inner) == "Call"]
+        called = [call.func.id for call in calls if kind(call.func) == "Name"]
         assigned = [name for function in called for name in self._setters.get(function, ())]
         changed = [name for name in (*activity.changed, *assigned) if name in self._locals]
         names = list(dict.fromkeys([*activity.bound, *changed]))
@@ -129,7 +130,7 @@ class _Transformer(ast.NodeTransformer):
         for name in names:
             if "." not in name:
                 kinds.setdefault(self._outer.get(name, "nonlocal"), []).append(name)
-        return "\n".join(f"    {how} {', '.join(found)}" for how, found in kinds.items()) or "    pass"
+        return "\n".join(f"    {how} {', '.join(declared)}" for how, declared in kinds.items()) or "    pass"
 
     def _state(self, symbols: list[str]) -> str:
         """Returns the functions that read and replace the values of variables, as text."""
@@ -212,7 +213,7 @@ class _Transformer(ast.NodeTransformer):
     def visit_FunctionDef(self, node: Node) -> Node:
         node.args.defaults = [self.visit(default) for default in node.args.defaults]
         node.args.kw_defaults = [default and self.visit(default) for default in node.args.kw_defaults]
-        if any(kind(each) in ("Yield", "YieldFrom") for each in walk_function(node.body)):
+        if any(kind(inner) in ("Yield", "YieldFrom") for inner in walk_function(node.body)):
             return node
         return _Transformer(node, self._filename).run()
 
@@ -220,7 +221,7 @@ class _Transformer(ast.NodeTransformer):
         return node
 
     def visit_ClassDef(self, node: Node) -> Node:
-        node.body = [self.visit(each) if kind(each) == "FunctionDef" else each for each in node.body]
+        node.body = [self.visit(inner) if kind(inner) == "FunctionDef" else inner for inner in node.body]
         return node
 
     def visit_Lambda(self, node: Node) -> Node:
@@ -257,7 +258,7 @@ class _Transformer(ast.NodeTransformer):
         """Returns whether a target of an assignment is an element of a local variable."""
         if kind(target) != "Subscript" or kind(target.value) != "Name" or target.value.id not in self._locals:
             return False
-        return all(kind(each) != "Slice" for each in walk_function([target.slice]))
+        return all(kind(inner) != "Slice" for inner in walk_function([target.slice]))
 
     def visit_Assert(self, node: Node) -> Node:
         message = locate(gast.Constant(None, None), node) if node.msg is None else self.visit(node.msg)
@@ -276,7 +277,7 @@ class _Transformer(ast.NodeTransformer):
     def visit_Call(self, node: Node) -> Node:
         if getattr(node.func, "id", None) == "super" and not node.args and self._parameters:
             # The blocks of statements are functions of their own, in which super() would not find its arguments.
-            node.args = [expression(each, node) for each in ("__class__", self._parameters[0])]
+            node.args = [expression(argument, node) for argument in ("__class__", self._parameters[0])]
         self.generic_visit(node)
         if self._is_direct(node):
             return node

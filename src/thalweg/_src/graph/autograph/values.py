@@ -98,12 +98,12 @@ def leaves(value: Any) -> list[Any]:
     return nest.flatten(value, expand_composites=True)
 
 
-def parts(leaf: Any) -> list[Any] | None:
+def tensors_of(leaf: Any) -> list[Any] | None:
     """Returns the tensors, or values that become tensors, of a leaf; None if it is another Python object."""
     if isinstance(leaf, TensorArray):
         return [leaf.flow]
     if isinstance(leaf, TensorList):
-        return leaf.parts()
+        return leaf.tensors()
     return [leaf] if isinstance(leaf, (Tensor, np.ndarray, np.generic, *SCALARS)) or is_variable(leaf) else None
 
 
@@ -129,7 +129,7 @@ def packed(value: Any, new: Sequence[Any]) -> Any:
 def copied(value: Any) -> Any:
     """Returns a value that can be changed in place independently: lists, dictionaries and what they contain."""
     if isinstance(value, TensorList):
-        return value.renewed(value.parts())
+        return value.renewed(value.tensors())
     if isinstance(value, list | dict):
-        return nest.rebuilt(value, [copied(part) for part in nest.parts(value)])
+        return nest.rebuilt(value, [copied(child) for child in nest.children(value)])
     return value

@@ -54,13 +54,13 @@ def cond(
         graph = get_default_graph()
         when_true, when_false = (Branch(graph, scope[:-1], pred, side) for side in (True, False))
         when_true.sibling, when_false.sibling = when_false, when_true
-        with graph.part() as true_part:
+        with graph.block() as true_block:
             if_true, true_tensors = _build(when_true, true_fn, "true_fn", strict)
-        with graph.part() as false_part:
+        with graph.block() as false_block:
             if_false, false_tensors = _build(when_false, false_fn, "false_fn", strict)
         _require_same(if_true, true_tensors, if_false, false_tensors)
         merged = [merge_op.many([f, t], name="Merge")[0] for f, t in zip(false_tensors, true_tensors)]
-        graph.close([true_part, false_part], merged)
+        graph.close([true_block, false_block], merged)
         return structures.pack_like(if_true, merged)
 
 
@@ -210,8 +210,8 @@ def switch_case(
     """Returns the result of the function with the given index; of `default`, or the last one, if no function has it."""
     functions = _by_index(branch_fns)
     if not isinstance(branch_index, Tensor) or branch_index.dtype is not dtypes.int32:
-        given = branch_index.dtype.name if isinstance(branch_index, Tensor) else repr(branch_index)
-        raise TypeError(f"branch_index of switch_case must be an int32 tensor, not {given}")
+        received = branch_index.dtype.name if isinstance(branch_index, Tensor) else repr(branch_index)
+        raise TypeError(f"branch_index of switch_case must be an int32 tensor, not {received}")
     if default is not None and not callable(default):
         raise TypeError(f"default of switch_case is not callable: {default!r}")
     with name_scope(name, "switch_case", [branch_index]):

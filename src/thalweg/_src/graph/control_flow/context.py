@@ -109,10 +109,10 @@ def encloses(outer: Context | None, inner: Context | None) -> bool:
 
 def bring(tensor: Tensor, context: Context | None, consumer: str = "another operation") -> Tensor:
     """Returns the tensor as operations of a context consume it; consumer: the name of the operation, for errors."""
-    own = context_of(tensor)
-    if own is context:
+    origin = context_of(tensor)
+    if origin is context:
         return tensor
-    if context is None or encloses(context, own):
+    if context is None or encloses(context, origin):
         _require_left(tensor, context, consumer)
         return tensor  # a value of a branch is dead outside if the branch is not taken
     if isinstance(context, Loop):
@@ -125,8 +125,9 @@ def bring(tensor: Tensor, context: Context | None, consumer: str = "another oper
 
 def _require_left(element: Tensor | Operation, context: Context | None, consumer: str) -> None:
     """Raises ValueError if an element belongs to a loop that the context is not in."""
-    own = context_of(element)
-    loop = next((c for c in own.chain() if isinstance(c, Loop) and not encloses(c, context)), None) if own else None
+    origin = context_of(element)
+    around = origin.chain() if origin else ()
+    loop = next((c for c in around if isinstance(c, Loop) and not encloses(c, context)), None)
     if loop is not None:
         name = (element.op if isinstance(element, Tensor) else element).name
         current: Context | None = element.graph.scopes.context  # type: ignore[assignment]
@@ -234,14 +235,14 @@ class Loop(Context):
 
     # -- building -----------------------------------------------------------------------------------------------------
 
-    def add_variable(self, initial: Tensor, shape: Shape = None, known: bool = False) -> LoopVariable:
-        """Adds a loop variable; `known` means that `shape` holds in every iteration."""
+    def add_variable(self, initial: Tensor, shape: Shape) -> LoopVariable:
+        """Adds a loop variable; `shape` holds in every iteration."""
         graph = self.graph
         with graph.name_scope(self.scope):
             with self.left(), graph.control_dependencies(self._controls):
                 enter = self._enter(initial, constant=False)
             enter.op.context = self
-            enter.dims = shape if known else initial.dims
+            enter.dims = shape
             with self.entered():
                 variable = LoopVariable(enter, merge_op.many([enter, enter], name="Merge")[0])
                 variable.merge.dims = enter.dims
@@ -277,7 +278,7 @@ class Loop(Context):
 
     def carry(self, initial: Tensor, shape: Shape, step: Any) -> LoopVariable:
         """Adds a variable to an otherwise complete loop: `step(value)` returns its next value in the body."""
-        variable = self.add_variable(initial, shape, known=True)
+        variable = self.add_variable(initial, shape)
         self.open(variable)
         with self.entered():
             following = step(variable.arrival)

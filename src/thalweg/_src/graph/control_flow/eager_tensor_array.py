@@ -43,8 +43,8 @@ class EagerTensorArray(TensorArray):
         if size is None:
             raise ValueError("Size must be declared for TensorArrays when eager execution is enabled.")
         self._dtype = as_dtype(dtype).base_dtype
-        self._made_shape = shapes.as_shape(element_shape)
-        self._known = [self._made_shape]
+        self._declared_shape = shapes.as_shape(element_shape)
+        self._common_shape = [self._declared_shape]
         self._infer_shape = bool(infer_shape)
         self._dynamic_size = bool(dynamic_size)
         self._clears = clear_after_read is None or clear_after_read

@@ -30,10 +30,10 @@ class _Elements:
                 )
         if not tensors:
             raise ValueError(f"elems: expected at least one tensor, received {elems!r}")
-        known = {tensor.dims[0] for tensor in tensors if tensor.dims and tensor.dims[0] is not None}
-        if len(known) > 1:
-            raise ValueError(f"elems have different first dimensions: {known}")
-        self.static_length: int | None = next(iter(known), None)
+        lengths = {tensor.dims[0] for tensor in tensors if tensor.dims and tensor.dims[0] is not None}
+        if len(lengths) > 1:
+            raise ValueError(f"elems have different first dimensions: {lengths}")
+        self.static_length: int | None = next(iter(lengths), None)
         self.length: Any = self.static_length if self.static_length is not None else shape(tensors[0])[0]
         self._arrays = [
             TensorArray(tensor.dtype, size=self.length, infer_shape=True).unstack(tensor) for tensor in tensors
@@ -91,8 +91,8 @@ def map_fn(
 
         def compute(i: Tensor, outputs: list[TensorArray]) -> tuple[Tensor, list[TensorArray]]:
             values = fn(source.read(i))
-            wanted = "elems, or else dtype, must have" if dtype is None else "dtype must have"
-            message = f"{wanted} the structure that fn of map_fn returns: {{}} is not {{}}"
+            requirement = "elems, or else dtype, must have" if dtype is None else "dtype must have"
+            message = f"{requirement} the structure that fn of map_fn returns: {{}} is not {{}}"
             structures.require_same(structure, values, message, check_types=False)
             return i + 1, _written(outputs, i, values, "fn of map_fn")
 

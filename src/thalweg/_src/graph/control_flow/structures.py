@@ -39,12 +39,12 @@ def renewed(leaf: Any, tensor: Any) -> Any:
     return leaf.with_flow(tensor) if isinstance(leaf, TensorArray) else tensor
 
 
-def require_same(wanted: Any, found: Any, message: str, check_types: bool = True) -> None:
+def require_same(expected: Any, actual: Any, message: str, check_types: bool = True) -> None:
     """Raises ValueError or TypeError unless two structures have the same form; `message` has a {} for each of them."""
     try:
-        nest.assert_same_structure(wanted, found, check_types, expand_composites=True)
+        nest.assert_same_structure(expected, actual, check_types, expand_composites=True)
     except (TypeError, ValueError) as error:
-        raise type(error)(message.format(show(wanted), show(found))) from None
+        raise type(error)(message.format(show(expected), show(actual))) from None
 
 
 def show(structure: Any) -> str:

@@ -76,10 +76,10 @@ class TensorArray:
                 "size, dynamic_size and clear_after_read cannot be combined with handle: they describe a new array."
             )
         self._dtype = dtypes.as_dtype(dtype).base_dtype
-        self._made_shape = shapes.as_shape(
+        self._declared_shape = shapes.as_shape(
             element_shape
         )  # what the operation that makes the array says of its elements
-        self._known: list[Shape] = [self._made_shape]  # shared between all versions of the array (flows)
+        self._common_shape: list[Shape] = [self._declared_shape]  # shared between all versions of the array (flows)
         self._infer_shape = bool(infer_shape)
         self._dynamic_size = bool(dynamic_size)
         self._size = size
@@ -107,7 +107,7 @@ class TensorArray:
 
     @property
     def _element_shape(self) -> Shape:
-        return self._known[0]
+        return self._common_shape[0]
 
     def with_flow(self, flow: Tensor) -> TensorArray:
         """Returns the same array at another flow."""
@@ -123,13 +123,13 @@ class TensorArray:
     def _learn(self, shape: Shape) -> None:
         """Merges the shape of an element, which must fit, into the common element shape unless infer_shape is False."""
         if not shapes.compatible(self._element_shape, shape):
-            hint = "; with infer_shape=False they may differ" if self._made_shape is None else ""
+            hint = "; with infer_shape=False they may differ" if self._declared_shape is None else ""
             raise ValueError(
                 f"An element of shape {shapes.show(shape)} does not fit a TensorArray whose elements have shape "
                 f"{shapes.show(self._element_shape)}{hint}."
             )
         if self._infer_shape:
-            self._known[0] = shapes.merge(self._element_shape, shape)
+            self._common_shape[0] = shapes.merge(self._element_shape, shape)
 
     def read(self, index: TensorLike, name: str | None = None) -> Tensor:
         """Returns the element at an index."""
@@ -161,7 +161,7 @@ class TensorArray:
             value: Tensor = tensor_array_gather_op(
                 self._handle, indices, self._flow, dtype=self._dtype, element_shape=self._element_shape, name=name
             )
-        if self._made_shape is None and self._element_shape is not None:
+        if self._declared_shape is None and self._element_shape is not None:
             value.dims = (None, *self._element_shape)
         return value
 
@@ -217,7 +217,7 @@ class TensorArray:
             )
             assert flow is not None
             gradient = TensorArray(self._dtype, handle=handle, flow=flow, infer_shape=self._infer_shape)
-            gradient._made_shape, gradient._known = self._made_shape, self._known
+            gradient._declared_shape, gradient._common_shape = self._declared_shape, self._common_shape
             return gradient
 
     def close(self, name: str | None = None) -> Any:

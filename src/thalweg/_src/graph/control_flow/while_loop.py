@@ -65,26 +65,26 @@ def while_loop(
         if maximum_iterations is not None:
             results = results[1]
     single = len(nest.flatten(results, expand_composites=True)) == 1
-    return nest.parts(results)[0] if single and not return_same_structure else results
+    return nest.children(results)[0] if single and not return_same_structure else results
 
 
 def _run(cond: Any, body: Any, loop_vars: Any, maximum: Any, return_same_structure: bool) -> Any:
     """Runs a loop at once, and returns its last values."""
     single = not nest.is_nested(loop_vars)
     values = nest.map_structure(_converted, [loop_vars] if single else loop_vars)
-    given = 1 if isinstance(values, dict) else len(values)
+    variable_count = 1 if isinstance(values, dict) else len(values)
     limit = None if maximum is None else int(maximum)
     count = 0
     while (limit is None or count < limit) and bool(cond(values) if isinstance(values, dict) else cond(*values)):
         result = body(values) if isinstance(values, dict) else body(*values)
-        if given == 1 and not isinstance(values, dict) and not _is_sequence_of_one(result):
+        if variable_count == 1 and not isinstance(values, dict) and not _is_sequence_of_one(result):
             result = [result]
         nest.assert_same_structure(list(values) if single else values, list(result) if single else result, False)
         values = nest.map_structure(_converted, result)
         count += 1
     if return_same_structure:
         return values
-    return nest.parts(values)[0] if len(nest.flatten(values, expand_composites=True)) == 1 else values
+    return nest.children(values)[0] if len(nest.flatten(values, expand_composites=True)) == 1 else values
 
 
 def _converted(value: Any) -> Any:
@@ -116,14 +116,14 @@ class _Plan:
         limit = convert_to_tensor(maximum, dtypes.int32, name="maximum_iterations")
         if limit.dims not in (None, ()):
             raise ValueError(f"maximum_iterations of while_loop: expected a scalar, received shape {limit.shape}")
-        cond, body, given = self.cond, self.body, self.loop_vars
+        cond, body, loop_vars = self.cond, self.body, self.loop_vars
 
         def counted(i: Tensor, values: Any) -> tuple[Any, Any]:
             result = body(*values)
-            if not nest.is_nested(result) or (len(given) == 1 and not _is_sequence_of_one(result)):
+            if not nest.is_nested(result) or (len(loop_vars) == 1 and not _is_sequence_of_one(result)):
                 result = [result]
-            if type(result) in (list, tuple) and type(given) in (list, tuple):
-                result = type(given)(result)  # lists and tuples are interchangeable here too
+            if type(result) in (list, tuple) and type(loop_vars) in (list, tuple):
+                result = type(loop_vars)(result)  # lists and tuples are interchangeable here too
             return i + 1, result
 
         counter = constant(0, dtypes.int32, name="iteration_counter")
@@ -148,18 +148,18 @@ class _Plan:
                     f"The shape invariant {shapes.show(shape)} of loop variable {number}, {tensor.label}, "
                     f"does not hold for its initial value, which has shape {shapes.show(tensor.dims)}"
                 )
-            loop.add_variable(tensor, shape, known=True)
+            loop.add_variable(tensor, shape)
         pack = self._packed(initial)
-        with loop.graph.part() as part, loop.entered():
+        with loop.graph.block() as block, loop.entered():
             pred = self.cond(*pack([variable.merge for variable in loop.variables]))
             loop.set_condition(_condition(pred))
             variables = list(loop.variables)
-            given = pack([variable.arrival for variable in variables])
-            returned = self._as_given(self.body(*given), loop)
+            arrivals = pack([variable.arrival for variable in variables])
+            returned = self._checked(self.body(*arrivals), loop)
             following = effected(loop.graph, self._flattened(returned, loop, variables))
         for variable, tensor in zip(variables, following):
             loop.close(variable, tensor)
-        loop.graph.close([part], [variable.exit for variable in variables])
+        loop.graph.close([block], [variable.exit for variable in variables])
         last = [structures.renewed(leaf, variable.exit) for leaf, variable in zip(leaves, variables)]
         return nest.pack_sequence_as(returned, last, expand_composites=True)
 
@@ -176,16 +176,16 @@ class _Plan:
 
         return pack
 
-    def _as_given(self, returned: Any, loop: Loop) -> Any:
+    def _checked(self, returned: Any, loop: Loop) -> Any:
         """Returns the body's result, which must have the structure of the variables; a list may replace a tuple."""
         if not nest.is_nested(returned) or (len(self.loop_vars) == 1 and not _is_sequence_of_one(returned)):
             returned = [returned]
-        given, found = (self.loop_vars[1], returned[1]) if self.counted else (list(self.loop_vars), list(returned))
+        before, after = (self.loop_vars[1], returned[1]) if self.counted else (list(self.loop_vars), list(returned))
         structures.require_same(
-            given,
-            found,
-            f"The body of the while loop {loop.title!r} must return {len(given)} loop variables of "
-            f"the same structure: {{}}, not {{}}{_missing(given, found)}",
+            before,
+            after,
+            f"The body of the while loop {loop.title!r} must return {len(before)} loop variables of "
+            f"the same structure: {{}}, not {{}}{_missing(before, after)}",
         )
         return returned
 
@@ -200,8 +200,8 @@ class _Plan:
 
         leaves = nest.flatten(list(returned), expand_composites=True)
         before = nest.flatten(list(self.loop_vars), expand_composites=True)
-        for number, each in enumerate(zip(variables, before, leaves), start=-self.counted):
-            _require_same_type(loop, number, *each)
+        for number, triple in enumerate(zip(variables, before, leaves), start=-self.counted):
+            _require_same_type(loop, number, *triple)
         tensors = structures.flatten(list(returned), convert)
         for number, (variable, tensor) in enumerate(zip(variables, tensors), start=-self.counted):
             _require_invariant(loop, number, variable, tensor)
@@ -222,9 +222,9 @@ def _require_parameters(function: Any, which: str, count: int) -> None:
         ) from None
 
 
-def _missing(given: Any, returned: Any) -> str:
+def _missing(loop_vars: Any, returned: Any) -> str:
     """Returns a note of the loop variables without a new value, if there are too few."""
-    missing = [structures.show(variable) for variable in nest.parts(given)[len(returned) :]]
+    missing = [structures.show(variable) for variable in nest.children(loop_vars)[len(returned) :]]
     return f"; there is no new value of {', '.join(missing)}" if missing else ""
 
 
@@ -253,8 +253,8 @@ def _as_leaves(invariants: Any, loop_vars: Any) -> Any:
         raise ValueError(
             f"shape_invariants must have the structure of loop_vars, {structures.show(loop_vars)}, not {invariants!r}"
         )
-    parts = [_as_leaves(shape, variable) for shape, variable in zip(invariants, nest.parts(loop_vars))]
-    return type(invariants)(*parts) if hasattr(invariants, "_fields") else type(invariants)(parts)
+    leaves = [_as_leaves(shape, variable) for shape, variable in zip(invariants, nest.children(loop_vars))]
+    return type(invariants)(*leaves) if hasattr(invariants, "_fields") else type(invariants)(leaves)
 
 
 def _condition(pred: Any) -> Tensor:
@@ -274,7 +274,7 @@ def _satisfies(invariant: Shape, shape: Shape) -> bool:
         return True
     if shape is None or len(shape) != len(invariant):
         return False
-    return all(wanted is None or wanted == size for wanted, size in zip(invariant, shape))
+    return all(required is None or required == size for required, size in zip(invariant, shape))
 
 
 def _require_same_type(loop: Loop, number: int, variable: LoopVariable, was: Any, leaf: Any) -> None:

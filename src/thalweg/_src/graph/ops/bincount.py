@@ -54,8 +54,8 @@ histogram_fixed_width_op = nondifferentiable_op(
 
 def _require_weights(values: Shape, weights: Shape, alike: bool) -> None:
     """Requires no weights, or one per value: of the same shape, or of any."""
-    count, given = num_elements(values), num_elements(weights)
-    fits = given in (None, 0) or (compatible(values, weights) if alike else count in (None, given))
+    count, weight_count = num_elements(values), num_elements(weights)
+    fits = weight_count in (None, 0) or (compatible(values, weights) if alike else count in (None, weight_count))
     require(fits, f"weights have shape {show(weights)}", expected=f"none, or one for each of {show(values)}")
 
 
@@ -150,11 +150,11 @@ def _bins(arr: Tensor, minlength: Any, maxlength: Any) -> Tensor:
     """Returns the largest value plus one, 0 if there are none, within limits; constant if known statically."""
     least = None if minlength is None else convert_to_tensor(minlength, dtypes.int32, name="minlength")
     most = None if maxlength is None else convert_to_tensor(maxlength, dtypes.int32, name="maxlength")
-    known, low, high = (None if t is None else complete(static_value(t)) for t in (arr, least, most))
+    static, low, high = (None if t is None else complete(static_value(t)) for t in (arr, least, most))
     if most is not None and low is not None and high is not None and high <= low:
         return most
-    if known is not None:
-        size = constant(int(known.max(initial=-1)) + 1, dtypes.int32)
+    if static is not None:
+        size = constant(int(static.max(initial=-1)) + 1, dtypes.int32)
     else:
         size = multiply(cast(greater(reduce_prod(shape(arr)), 0), dtypes.int32), add(reduce_max(arr), 1))
     size = size if least is None else maximum(least, size)

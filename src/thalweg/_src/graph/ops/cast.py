@@ -39,9 +39,9 @@ _truncate = np.frompyfunc(lambda value: None if value is None else int(value), 1
 
 def _cast_value(c: Inference) -> Any:
     """Evaluates casts to integers; values out of range are left to the kernels."""
-    source, wanted = c.dtypes[0], c.attrs["DstT"]
-    if wanted.is_integer and (source.is_integer or source.is_floating):
-        return evaluate_integers(c, _truncate, wanted)
+    source, target = c.dtypes[0], c.attrs["DstT"]
+    if target.is_integer and (source.is_integer or source.is_floating):
+        return evaluate_integers(c, _truncate, target)
     return None
 
 
@@ -64,16 +64,16 @@ cast_op = op(
 @dispatches
 def cast(x: TensorLike | SparseTensor, dtype: DTypeLike, name: str | None = None) -> Any:
     """Converts elements to another type; floats are truncated towards zero, and nonzero numbers become True."""
-    wanted = dtypes.as_dtype(dtype).base_dtype
+    target = dtypes.as_dtype(dtype).base_dtype
     if isinstance(x, IndexedSlices):
-        return IndexedSlices(cast(x.values, wanted, name), x.indices, x.dense_shape)
+        return IndexedSlices(cast(x.values, target, name), x.indices, x.dense_shape)
     if isinstance(x, SparseTensor):
-        return x.with_values(cast(x.values, wanted, name))
+        return x.with_values(cast(x.values, target, name))
     if isinstance(x, Tensor):
-        return x if x.dtype.base_dtype is wanted else cast_op(x, DstT=wanted, name=name)
+        return x if x.dtype.base_dtype is target else cast_op(x, DstT=target, name=name)
     with name_scope(name, "Cast", [x]) as scope:
         value = convert_to_tensor(x, name="x")
-        return value if value.dtype.base_dtype is wanted else cast_op(value, DstT=wanted, name=scope)
+        return value if value.dtype.base_dtype is target else cast_op(value, DstT=target, name=scope)
 
 
 @export("to_float")

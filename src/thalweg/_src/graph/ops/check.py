@@ -90,14 +90,14 @@ def _require_now(
 
 
 def _different_elements(sign: str, x: Any, y: Any, holds: Any, count: int) -> list[Any]:
-    found: list[Any] = [f"Condition x {sign} y did not hold."]
+    lines: list[Any] = [f"Condition x {sign} y did not hold."]
     if count and np.shape(x) == np.shape(y) != ():
         places = np.argwhere(~holds)[:count]
-        found += [f"Indices of first {len(places)} different values:", places]
-        found += ["Corresponding x values:", x[~holds][:count], "Corresponding y values:", y[~holds][:count]]
+        lines += [f"Indices of first {len(places)} different values:", places]
+        lines += ["Corresponding x values:", x[~holds][:count], "Corresponding y values:", y[~holds][:count]]
     for name, array in (("x", np.ravel(x)[:count]), ("y", np.ravel(y)[:count])):
-        found += [f"First {len(array)} elements of {name}:", array] if count else []
-    return found
+        lines += [f"First {len(array)} elements of {name}:", array] if count else []
+    return lines
 
 
 def _line(item: Any, count: int) -> str:
@@ -328,26 +328,26 @@ def _rank_checked(
     x: Any, ranks: list[Any], test: Compare, build: Compare, what: str, data: Any, summarize: Any, message: str | None
 ) -> Operation:
     x = convert_to_tensor(x, name="x")
-    wanted = [convert_to_tensor(r, name="rank") for r in ranks]
-    for tensor in wanted:
+    rank_tensors = [convert_to_tensor(r, name="rank") for r in ranks]
+    for tensor in rank_tensors:
         if tensor.dtype is not dtypes.int32:
             raise TypeError(f"rank must be of type int32, not {tensor.dtype.name}")
         if tensor.dims:
             raise ValueError("Rank must be a scalar.")
-    known = [constant_value(tensor) for tensor in wanted]
-    if x.dims is not None and all(value is not None for value in known):
+    static_ranks = [constant_value(tensor) for tensor in rank_tensors]
+    if x.dims is not None and all(value is not None for value in static_ranks):
         actual = len(x.dims)
-        if not any(test(actual, int(value)) for value in known):
-            expected = ", ".join(str(value) for value in known)
+        if not any(test(actual, int(value)) for value in static_ranks):
+            expected = ", ".join(str(value) for value in static_ranks)
             start = f"{message}.  " if message else ""
             raise ValueError(f"{start}Tensor {_title(x)} {what} {expected}.  Received rank {actual}, shape {x.shape}")
         return no_op(name="static_checks_determined_all_ok")
     actual_rank = rank(x)
-    condition = build(actual_rank, wanted[0])
-    for tensor in wanted[1:]:
+    condition = build(actual_rank, rank_tensors[0])
+    for tensor in rank_tensors[1:]:
         condition = logical_or(condition, build(actual_rank, tensor))
     if data is None:
-        data = [message or "", f"Tensor {x.name} {what}", *wanted, "Received shape: ", shape(x)]
+        data = [message or "", f"Tensor {x.name} {what}", *rank_tensors, "Received shape: ", shape(x)]
     return Assert(condition, data, summarize)
 
 
@@ -360,10 +360,10 @@ def assert_type(
 ) -> Operation:
     """Raises TypeError unless the tensor has the type; returns an operation that does nothing."""
     with name_scope(name, "assert_type", [tensor]):
-        tensor, wanted = convert_to_tensor(tensor, name="tensor"), dtypes.as_dtype(tf_type)
-        if tensor.dtype != wanted:
+        tensor, expected = convert_to_tensor(tensor, name="tensor"), dtypes.as_dtype(tf_type)
+        if tensor.dtype != expected:
             start = f"{message}  " if message else ""
-            raise TypeError(f"{start}{_title(tensor)} must be of type {wanted.name}, but is {tensor.dtype.name}")
+            raise TypeError(f"{start}{_title(tensor)} must be of type {expected.name}, but is {tensor.dtype.name}")
         return no_op(name="statically_determined_correct_type")
 
 
@@ -392,21 +392,21 @@ def assert_scalar(tensor: TensorLike, name: str | None = None, message: str | No
 @export("assert_same_float_dtype", "debugging.assert_same_float_dtype", "contrib.framework.assert_same_float_dtype")
 def assert_same_float_dtype(tensors: Any = None, dtype: DTypeLike | None = None) -> DType:
     """Returns the common floating type of the tensors and dtype, float32 if there are none."""
-    found = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
+    common = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
     first: Any = None
     for tensor in tensors or ():
         require_members("tensors", tensor, "tensors", "dtype")
         kind = dtypes.as_dtype(tensor.dtype).base_dtype
-        if found is None:
-            found, first = kind, tensor
-        elif kind is not found:
+        if common is None:
+            common, first = kind, tensor
+        elif kind is not common:
             against = f" as {_title(first)}" if first is not None else ""
-            raise ValueError(f"Tensor {_title(tensor)} has type {kind.name}, expected {found.name}{against}.")
-    if found is None:
+            raise ValueError(f"Tensor {_title(tensor)} has type {kind.name}, expected {common.name}{against}.")
+    if common is None:
         return dtypes.float32
-    if not found.is_floating:
-        raise ValueError(f"Expected floating point type, got {found.name}.")
-    return found
+    if not common.is_floating:
+        raise ValueError(f"Expected floating point type, got {common.name}.")
+    return common
 
 
 @export("is_numeric_tensor", "debugging.is_numeric_tensor")

@@ -33,40 +33,40 @@ def objects(values: list[Any]) -> np.ndarray[Any, Any]:
     return result
 
 
-def concatenated(parts: Sequence[Shape], axis: int | None) -> Shape:
+def concatenated(inputs: Sequence[Shape], axis: int | None) -> Shape:
     """Returns the shape of tensors concatenated along an axis; all other sizes must match."""
-    known = [part for part in parts if part is not None]
-    if not known:
+    ranked = [shape for shape in inputs if shape is not None]
+    if not ranked:
         return None
-    rank = len(known[0])
+    rank = len(ranked[0])
     if rank == 0:
         raise ShapeError("scalars cannot be concatenated", hint="use tf.stack")
-    if any(len(part) != rank for part in known):
-        other = next(part for part in known if len(part) != rank)
+    if any(len(shape) != rank for shape in ranked):
+        other = next(shape for shape in ranked if len(shape) != rank)
         raise ShapeError(
             f"Shape must be rank {rank} but is rank {len(other)}",
             expected="tensors of the same rank",
-            in_step=f"ConcatOp : Ranks of all input tensors should match: {_first_and(parts, other)}",
+            in_step=f"ConcatOp : Ranks of all input tensors should match: {_first_and(inputs, other)}",
         )
     if axis is None:
         return (None,) * rank
     axis = normalize_axis(axis, rank)
-    result: list[int | None] = list(known[0])
+    result: list[int | None] = list(ranked[0])
     for i in range(rank):
         if i != axis:
-            for part in known[1:]:
-                if None not in (result[i], part[i]) and result[i] != part[i]:
-                    in_step = f"ConcatOp : Dimensions of inputs should match: {_first_and(parts, part)}"
-                    raise shapes.different_sizes(i, tuple(result), part, in_step)
-                result[i] = part[i] if result[i] is None else result[i]
-    sizes = [part[axis] for part in known]
-    result[axis] = None if None in sizes or len(known) < len(parts) else sum(sizes)  # type: ignore[arg-type]
+            for shape in ranked[1:]:
+                if None not in (result[i], shape[i]) and result[i] != shape[i]:
+                    in_step = f"ConcatOp : Dimensions of inputs should match: {_first_and(inputs, shape)}"
+                    raise shapes.different_sizes(i, tuple(result), shape, in_step)
+                result[i] = shape[i] if result[i] is None else result[i]
+    sizes = [shape[axis] for shape in ranked]
+    result[axis] = None if None in sizes or len(ranked) < len(inputs) else sum(sizes)  # type: ignore[arg-type]
     return tuple(result)
 
 
-def _first_and(parts: Sequence[Shape], other: Shape) -> str:
+def _first_and(inputs: Sequence[Shape], other: Shape) -> str:
     """Returns the shapes of the first part and of one that does not fit it."""
-    return "shape[0] = {{0}} vs. shape[{0}] = {{{0}}}".format(parts.index(other))
+    return "shape[0] = {{0}} vs. shape[{0}] = {{{0}}}".format(inputs.index(other))
 
 
 def _concat(c: Inference) -> Sequence[Shape]:
@@ -78,12 +78,12 @@ def _concat(c: Inference) -> Sequence[Shape]:
 
 def _concat_value(c: Inference) -> Any:
     count = len(c.shapes) - 1
-    parts = [c.partial(i) for i in range(count)]
-    for i, part in enumerate(parts):
+    values = [c.partial(i) for i in range(count)]
+    for i, value in enumerate(values):
         size = c.shapes[i]
-        if part is None and size is not None and len(size) == 1 and size[0] is not None:
-            parts[i] = objects([None] * size[0])
-    return np.concatenate(parts, int(c.value(count)))  # type: ignore[arg-type]
+        if value is None and size is not None and len(size) == 1 and size[0] is not None:
+            values[i] = objects([None] * size[0])
+    return np.concatenate(values, int(c.value(count)))  # type: ignore[arg-type]
 
 
 concat_op = op(
@@ -119,9 +119,9 @@ concat_offset_op = nondifferentiable_op(
 
 def _pack(c: Inference) -> Sequence[Shape]:
     merged: Shape = None
-    for number, part in enumerate(c.shapes):
+    for number, shape in enumerate(c.shapes):
         try:
-            merged = shapes.merge(merged, part)
+            merged = shapes.merge(merged, shape)
         except ShapeError as error:
             pair = f"values[0].shape = {{0}} != values[{number}].shape = {{{number}}}"
             in_step = f"Shapes of all inputs must match: {pair}"
@@ -133,10 +133,10 @@ def _pack(c: Inference) -> Sequence[Shape]:
 
 
 def _pack_value(c: Inference) -> Any:
-    parts = [c.partial(i) for i in range(len(c.shapes))]
+    values = [c.partial(i) for i in range(len(c.shapes))]
     if () in c.shapes:  # all are scalars
-        return objects([None if part is None else part.item() for part in parts])
-    return None if any(part is None for part in parts) else np.stack(parts, c.attrs["axis"])  # type: ignore[arg-type]
+        return objects([None if value is None else value.item() for value in values])
+    return None if any(value is None for value in values) else np.stack(values, c.attrs["axis"])  # type: ignore[arg-type]
 
 
 pack = op(
@@ -188,14 +188,14 @@ def split_sizes(sizes: Sequence[int | None], whole: int | None, count: int) -> l
     result = list(sizes)
     require(len(result) == count, f"size_splits has {len(result)} entries", expected=f"{count}, one for each output")
     require(result.count(-1) <= 1, f"size_splits {result} has more than one -1", expected="at most one -1")
-    known = [size for size in result if size is not None and size != -1]
-    require(all(size >= 0 for size in known), f"size_splits {result} has a negative size")
+    fixed = [size for size in result if size is not None and size != -1]
+    require(all(size >= 0 for size in fixed), f"size_splits {result} has a negative size")
     if -1 in result:
-        rest = None if whole is None or None in result else whole - sum(known)
+        rest = None if whole is None or None in result else whole - sum(fixed)
         require(rest is None or rest >= 0, f"size_splits {result} exceeds the dimension's {whole}")
         result[result.index(-1)] = rest
     elif whole is not None and None not in result:
-        require(sum(known) == whole, f"size_splits {result} adds up to {sum(known)}", expected=f"a sum of {whole}")
+        require(sum(fixed) == whole, f"size_splits {result} adds up to {sum(fixed)}", expected=f"a sum of {whole}")
     return result
 
 
@@ -210,8 +210,8 @@ def _split_by_sizes(c: Inference) -> Sequence[Shape]:
     if axis is None:
         return [(None,) * len(source)] * count
     where = normalize_axis(int(axis), len(source))
-    known = split_sizes([None] * count if sizes is None else sizes.tolist(), source[where], count)
-    return [(*source[:where], size, *source[where + 1 :]) for size in known]
+    pieces = split_sizes([None] * count if sizes is None else sizes.tolist(), source[where], count)
+    return [(*source[:where], size, *source[where + 1 :]) for size in pieces]
 
 
 split_v_op = op(

@@ -270,11 +270,11 @@ def pack_nested(values: Any, dtype: DType | None, name: str | None) -> Tensor:
     elif not all(map(dtype.is_compatible_with, types)):
         raise TypeError(f"Expected {dtype.name}, got list containing Tensors of type '_Message' instead.")
     with name_scope(name or "packed"):
-        parts = [
+        tensors = [
             pack_nested(item, dtype, None) if isinstance(item, list | tuple) else convert_to_tensor(item, dtype)
             for item in values
         ]
-        return pack(parts)
+        return pack(tensors)
 
 
 def _flat(values: Any) -> Any:

@@ -179,7 +179,7 @@ def einsum(equation: str, *inputs: TensorLike, **kwargs: Any) -> Tensor:
         while len(terms) > 2:
             first, second = _cheapest_pair(terms, tensors, output)
             rest = [t for i, t in enumerate(terms) if i not in (first, second)]
-            result = _kept(terms[first], terms[second], rest, output)
+            result = _needed_labels(terms[first], terms[second], rest, output)
             pair = einsum_op([tensors[first], tensors[second]], equation=f"{terms[first]},{terms[second]}->{result}")
             tensors = [t for i, t in enumerate(tensors) if i not in (first, second)] + [pair]
             terms = [*rest, result]
@@ -219,7 +219,7 @@ def _labels(term: str) -> list[str]:
     return ["..." if "..." in term else "", *dict.fromkeys(term.replace(".", ""))]
 
 
-def _kept(a: str, b: str, rest: Sequence[str], output: str) -> str:
+def _needed_labels(a: str, b: str, rest: Sequence[str], output: str) -> str:
     """Returns the subscripts of a partial product: those that other inputs or the output still need."""
     needed = set("".join([*rest, output]))
     labels = dict.fromkeys(_labels(a) + _labels(b))
@@ -239,7 +239,7 @@ def _cheapest_pair(terms: Sequence[str], tensors: Sequence[Tensor], output: str)
     def growth(pair: tuple[int, int]) -> int:
         i, j = pair
         rest = [t for k, t in enumerate(terms) if k not in pair]
-        return volume(_kept(terms[i], terms[j], rest, output)) - volume(terms[i]) - volume(terms[j])
+        return volume(_needed_labels(terms[i], terms[j], rest, output)) - volume(terms[i]) - volume(terms[j])
 
     count = len(terms)
     return min(((i, j) for i in range(count) for j in range(i + 1, count)), key=growth)
@@ -266,9 +266,9 @@ def tensordot(a: TensorLike, b: TensorLike, axes: TensorLike, name: str | None =
 def _contracted(a: Tensor, axes: Any) -> tuple[Any, Any]:
     """Returns the contracted axes of a and of b: lists where they are static, else vectors."""
     if isinstance(axes, Tensor):
-        known = complete(static_value(axes))
-        if known is not None:
-            axes = known.tolist()
+        static = complete(static_value(axes))
+        if static is not None:
+            axes = static.tolist()
     if isinstance(axes, int | np.integer):
         count = int(axes)
         if count < 0:
@@ -281,8 +281,8 @@ def _contracted(a: Tensor, axes: Any) -> tuple[Any, Any]:
     if isinstance(axes, list | tuple | np.ndarray):
         if len(axes) != 2:
             raise ValueError(f"axes is {axes}, expected an integer or a pair")
-        pair = [_axis_list(part) for part in axes]
-        if all(isinstance(part, list) for part in pair) and len(pair[0]) != len(pair[1]):
+        pair = [_axis_list(side) for side in axes]
+        if all(isinstance(side, list) for side in pair) and len(pair[0]) != len(pair[1]):
             raise ValueError(f"axes names {len(pair[0])} dimensions of a and {len(pair[1])} of b")
         return pair[0], pair[1]
     vector = convert_to_tensor(axes, name="axes", dtype=dtypes.int32)
@@ -291,15 +291,15 @@ def _contracted(a: Tensor, axes: Any) -> tuple[Any, Any]:
     return vector[0], vector[1]
 
 
-def _axis_list(part: Any) -> Any:
-    if isinstance(part, int | np.integer):
-        return [int(part)]
-    if isinstance(part, Tensor):
-        known = complete(static_value(part))
-        if known is None:
-            return part
-        return [int(axis) for axis in known.ravel()]
-    return [int(axis) for axis in part]
+def _axis_list(axes: Any) -> Any:
+    if isinstance(axes, int | np.integer):
+        return [int(axes)]
+    if isinstance(axes, Tensor):
+        static = complete(static_value(axes))
+        if static is None:
+            return axes
+        return [int(axis) for axis in static.ravel()]
+    return [int(axis) for axis in axes]
 
 
 def _as_matrix(x: Tensor, axes: Any, last: bool) -> tuple[Tensor, Any]:

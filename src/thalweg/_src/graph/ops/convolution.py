@@ -39,15 +39,15 @@ def _filter(c: Inference, index: int, rank: int) -> Sizes:
 
 def _features(window: Window, channels: int | None, filter: Sizes, depthwise: bool) -> int | None:
     """Returns the number of output channels, after checking the input channels against the filter."""
-    taken, given = filter[-2:]
-    require(taken != 0 and given != 0, f"the filter is {show(filter)}", expected="a filter that is not empty")
+    taken, out = filter[-2:]
+    require(taken != 0 and out != 0, f"the filter is {show(filter)}", expected="a filter that is not empty")
     if depthwise:
         taken = same_dimension(channels, taken, "channels of input and filter", "filter.shape[2] == input channels")
-        return None if taken is None or given is None else taken * given
+        return None if taken is None or out is None else taken * out
     if channels is None or taken is None:
-        return given
+        return out
     hint = None
-    if given == channels:
+    if out == channels:
         hint = "a filter has the shape [height, width, channels in, channels out]"
     require(
         channels % taken == 0 and channels > 0,
@@ -57,8 +57,8 @@ def _features(window: Window, channels: int | None, filter: Sizes, depthwise: bo
         in_step=f"input depth must be evenly divisible by filter depth: {channels} vs {taken}",
     )
     groups = channels // taken
-    require(given is None or given % groups == 0, f"{given} output channels cannot be split into {groups} groups")
-    return given
+    require(out is None or out % groups == 0, f"{out} output channels cannot be split into {groups} groups")
+    return out
 
 
 def _convolved(window: Window, x: Sizes, filter: Sizes, depthwise: bool) -> Sizes:
@@ -457,10 +457,10 @@ def convolution(
     rates = one_of("dilations", dilations, "dilation_rate", dilation_rate)
     with name_scope(name, "convolution", [input, filter]) as scope:
         input, filter = convert_to_tensor(input, name="input"), convert_to_tensor(filter, name="filter")
-        known = input.dims if input.dims is not None else filter.dims
-        if known is None:
+        dims = input.dims if input.dims is not None else filter.dims
+        if dims is None:
             raise ValueError("rank of input or filter must be known")
-        rank = len(known) - 2
+        rank = len(dims) - 2
         if rank not in (1, 2, 3):
             raise ValueError(f"convolution needs one to three spatial dimensions, the input has {rank}")
         if any(s > 1 for s in _listed(strides, rank)) and any(r > 1 for r in _listed(rates, rank)):
@@ -588,7 +588,7 @@ def separable_conv2d(
             raise ValueError(
                 f"pointwise_filter must have the shape [1, 1, channels in, channels out], got {show(shape)}"
             )
-        each = depthwise_conv2d(
+        filtered = depthwise_conv2d(
             input, depthwise_filter, strides, padding, rates, name="depthwise", data_format=data_format
         )
-        return conv2d(each, pointwise_filter, 1, "VALID", data_format=data_format, name=scope)
+        return conv2d(filtered, pointwise_filter, 1, "VALID", data_format=data_format, name=scope)

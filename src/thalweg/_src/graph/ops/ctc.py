@@ -173,9 +173,9 @@ def _with_blank_last(logits: Tensor, labels: SparseTensor, blank: int) -> tuple[
     place = blank + classes if blank < 0 else blank
     if isinstance(place, int) and place == classes - 1:
         return logits, labels
-    parts = [logits[:, :, :place], logits[:, :, place + 1 :], logits[:, :, place : place + 1]]
+    slices = [logits[:, :, :place], logits[:, :, place + 1 :], logits[:, :, place : place + 1]]
     values = where(less(labels.values, place), labels.values, labels.values - 1)
-    return concat(parts, 2), labels.with_values(values)
+    return concat(slices, 2), labels.with_values(values)
 
 
 @export("nn.ctc_unique_labels")
@@ -188,8 +188,8 @@ def ctc_unique_labels(labels: TensorLike, name: str | None = None) -> tuple[Tens
         length = reshape_ops.shape(labels)[1]
         is_first = cast(equal(first, sequences_ops.range(length)), dtypes.int32)
         number = cumsum(is_first, 1) - 1
-        found = cast(labels, dtypes.int64) * cast(is_first, dtypes.int64)
-        unique = reduce_sum(one_hot(number, length, dtype=dtypes.int64) * expand_dims(found, 2), 1)
+        first_labels = cast(labels, dtypes.int64) * cast(is_first, dtypes.int64)
+        unique = reduce_sum(one_hot(number, length, dtype=dtypes.int64) * expand_dims(first_labels, 2), 1)
         return unique, gather(number, first, axis=1, batch_dims=1)
 
 
@@ -202,9 +202,9 @@ def collapse_repeated(labels: TensorLike, seq_length: TensorLike, name: str | No
         differs = not_equal(labels[:, 1:], labels[:, :-1])
         first = ones_like(labels[:, :1], dtype=dtypes.bool)
         inside = sequence_mask(seq_length, reshape_ops.shape(labels)[1])
-        kept = logical_and(concat([first, differs], 1), inside)
-        lengths = reduce_sum(cast(kept, dtypes.int32), 1)
+        starts = logical_and(concat([first, differs], 1), inside)
+        lengths = reduce_sum(cast(starts, dtypes.int32), 1)
         target = sequence_mask(lengths, reduce_max(lengths))
         # Both masks have the same number of true elements per row.
-        result = scatter_nd(cast(where(target), dtypes.int32), boolean_mask(labels, kept), reshape_ops.shape(target))
+        result = scatter_nd(cast(where(target), dtypes.int32), boolean_mask(labels, starts), reshape_ops.shape(target))
         return result, cast(lengths, seq_length.dtype)

@@ -87,7 +87,7 @@ def ctc_beam_search_decoder(
     indices, values, shapes, scores = beam_search_op.many(
         inputs, sequence_length, beam_width=beam_width, top_paths=top_paths, merge_repeated=merge_repeated
     )
-    return [SparseTensor(*parts) for parts in zip(indices, values, shapes)], scores
+    return [SparseTensor(*components) for components in zip(indices, values, shapes)], scores
 
 
 @export("nn.ctc_beam_search_decoder_v2")

@@ -115,8 +115,8 @@ def _run_shapes(c: Inference) -> tuple[Shape, Shape, Shape]:
         model = Model.of(c.attrs, stacked // directions, units, x[2])  # type: ignore[operator, arg-type]
         require(count == model.size, f"params has {count} elements", expected=f"{model.size}, for these sizes")
     if c.attrs["rnn_mode"] == "lstm" and c.shapes[2] is not None:
-        known = [(a, b) for a, b in zip(c.shapes[2], h) if a is not None and b is not None]
-        agree = len(c.shapes[2]) == 3 and all(a == b for a, b in known)
+        pairs = [(a, b) for a, b in zip(c.shapes[2], h) if a is not None and b is not None]
+        agree = len(c.shapes[2]) == 3 and all(a == b for a, b in pairs)
         require(agree, "the shapes of input_h and input_c differ", expected="equal shapes")
     steps = x[0 if time_major else 1]
     width = None if units is None else units * directions

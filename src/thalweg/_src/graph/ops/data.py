@@ -35,7 +35,7 @@ def keep_definition(graph: Graph, definition: Definition) -> str:
     token = f"dataset_{next(_serial)}"
     _definitions[token] = definition
     if not graph.executes:
-        graph.kept("datasets", list).append(definition)
+        graph.singleton("datasets", list).append(definition)
     return token
 
 

@@ -69,8 +69,8 @@ def _svd(c: Inference) -> Sequence[Shape]:
 
 def _eigen(c: Inference) -> Sequence[Shape]:
     if "Tout" in c.attrs:
-        wanted = _COMPLEX_OF.get(c.attrs["T"], c.attrs["T"])
-        require(c.attrs["Tout"] is wanted, f"Tout is {c.attrs['Tout'].name}", expected=wanted.name)
+        expected = _COMPLEX_OF.get(c.attrs["T"], c.attrs["T"])
+        require(c.attrs["Tout"] is expected, f"Tout is {c.attrs['Tout'].name}", expected=expected.name)
     shape = square_matrices(c)
     return [None if shape is None else shape[:-1], shape if c.attrs["compute_v"] else (0,)]
 

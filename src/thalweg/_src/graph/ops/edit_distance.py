@@ -10,13 +10,13 @@ from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.ops.declarations import nondifferentiable_op
 from thalweg._src.graph.ops.shape_functions import require, same_dimension
-from thalweg._src.graph.ops.sparse import as_sparse, parts
+from thalweg._src.graph.ops.sparse import as_sparse, count_and_rank
 from thalweg._src.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from thalweg._src.graph.tensor import Tensor
 
 
 def _distances(c: Inference) -> Sequence[Shape]:
-    (_, a), (_, b) = parts(c, 0, 1, 2), parts(c, 3, 4, 5)
+    (_, a), (_, b) = count_and_rank(c, 0, 1, 2), count_and_rank(c, 3, 4, 5)
     rank = same_dimension(a, b, "ranks of hypothesis and truth", expected="sequences of equal rank")
     require(rank is None or rank >= 2, f"the sequences have rank {rank}", expected="rank at least 2")
     first, second = c.shape_value(2), c.shape_value(5)

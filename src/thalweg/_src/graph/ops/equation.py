@@ -64,12 +64,12 @@ class Equation:
                 )
             end = len(shape) - len(term.after)
             for label, size in zip(term.labels, [*shape[: len(term.before)], *shape[end:]]):
-                known = sizes.setdefault(label, size)
-                if known is None:
+                previous = sizes.setdefault(label, size)
+                if previous is None:
                     sizes[label] = size
-                elif size is not None and known != size:
+                elif size is not None and previous != size:
                     raise ShapeError(
-                        f"the dimensions labeled {label} differ: {known} and {size}", expected="one size per label"
+                        f"the dimensions labeled {label} differ: {previous} and {size}", expected="one size per label"
                     )
             if term.ellipsis:
                 dots = broadcast(dots, shape[len(term.before) : end])
@@ -81,7 +81,7 @@ class Equation:
             return None if self.output.ellipsis else tuple(sizes[label] for label in self.output.labels)
         if dots and not self.output.ellipsis:
             raise ShapeError(f"the output has no ellipsis for {show(dots)}", expected="'...' in the output subscripts")
-        before, after = ([sizes[label] for label in part] for part in (self.output.before, self.output.after))
+        before, after = ([sizes[label] for label in labels] for labels in (self.output.before, self.output.after))
         return (*before, *(dots if self.output.ellipsis else ()), *after)
 
 
@@ -91,22 +91,22 @@ def parse(text: str) -> Equation:
     left, arrow, right = text.partition("->")
     if not arrow or "->" in right:
         raise ShapeError(f"equation {text!r} has not exactly one '->'")
-    equation = Equation(tuple(_term(part, text) for part in left.split(",")), _term(right, text))
+    equation = Equation(tuple(_term(operand, text) for operand in left.split(",")), _term(right, text))
     if len(equation.inputs) > 2:
         raise ShapeError(f"equation {text!r} has {len(equation.inputs)} inputs", expected="1 or 2 inputs")
-    known = {label for term in equation.inputs for label in term.labels}
-    unknown = [label for label in equation.output.labels if label not in known]
+    labels = {label for term in equation.inputs for label in term.labels}
+    unknown = [label for label in equation.output.labels if label not in labels]
     if unknown:
         raise ShapeError(f"equation {text!r}: no input has the label {unknown[0]!r}")
-    if len(known) > _MAX_LABELS:
-        raise ShapeError(f"equation {text!r} has {len(known)} labels", expected=f"at most {_MAX_LABELS}")
+    if len(labels) > _MAX_LABELS:
+        raise ShapeError(f"equation {text!r} has {len(labels)} labels", expected=f"at most {_MAX_LABELS}")
     return equation
 
 
-def _term(part: str, text: str) -> Term:
-    before, dots, after = part.partition(ELLIPSIS)
+def _term(subscripts: str, text: str) -> Term:
+    before, dots, after = subscripts.partition(ELLIPSIS)
     if "." in before + after or "," in before + after:
-        raise ShapeError(f"equation {text!r} has invalid subscripts: {part!r}")
+        raise ShapeError(f"equation {text!r} has invalid subscripts: {subscripts!r}")
     return Term(before, after, bool(dots))
 
 

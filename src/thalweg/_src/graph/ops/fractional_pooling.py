@@ -30,8 +30,8 @@ def _pool(c: Inference) -> Sequence[Shape]:
     require(c.attrs["deterministic"] or not seeded, "a seed is set", expected="none unless deterministic")
     _require_elements(source)
     sizes = [None if s is None else math.floor(s / r) for s, r in zip(source[1:3], ratio[1:3])]
-    for size, given in zip(sizes, source[1:3]):
-        require(size is None or size > 0, f"a dimension of {given} is too small for the ratio", expected="more")
+    for size, length in zip(sizes, source[1:3]):
+        require(size is None or size > 0, f"a dimension of {length} is too small for the ratio", expected="more")
     rows, columns = (None if size is None else size + 1 for size in sizes)
     return [(source[0], *sizes, source[3]), (rows,), (columns,)]
 

@@ -120,11 +120,11 @@ def _require_updates(target: Shape, indices: Shape, updates: Shape) -> None:
     require(depth <= len(target), f"indices address {depth} dimensions", expected=f"at most {len(target)}")
     if 0 in target:
         require(0 in indices, f"a tensor of shape {show(target)} has no elements to index", expected="no indices")
-    wanted = indices[:-1] + target[depth:]
+    expected = indices[:-1] + target[depth:]
     fits = updates is None or (
-        len(updates) == len(wanted) and all(None in (u, w) or u == w for u, w in zip(updates, wanted))
+        len(updates) == len(expected) and all(None in (u, w) or u == w for u, w in zip(updates, expected))
     )
-    require(fits, f"updates have shape {show(updates)}", expected=f"updates of shape {show(wanted)}")
+    require(fits, f"updates have shape {show(updates)}", expected=f"updates of shape {show(expected)}")
 
 
 def _scatter_nd(c: Inference) -> Sequence[Shape]:
@@ -348,10 +348,10 @@ def boolean_mask(
             raise ValueError("mask cannot be scalar.")
         first = 0 if axis is None else axis
         if not isinstance(first, int):
-            known = complete(static_value(convert_to_tensor(first)))
-            if known is None:
+            static_axis = complete(static_value(convert_to_tensor(first)))
+            if static_axis is None:
                 raise ValueError("the axis of a boolean mask must be known when the graph is built")
-            first = int(known)
+            first = int(static_axis)
         last = first + len(dims)
         source = value.dims
         if source is not None:

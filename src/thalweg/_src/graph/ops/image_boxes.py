@@ -293,13 +293,13 @@ def sample_distorted_bounding_box(
     name: str | None = None,
 ) -> Any:
     """Returns begin and size for `tf.slice`, and the box for drawing, of a random window that covers part of a box."""
-    given = {
+    optional = {
         "aspect_ratio_range": aspect_ratio_range,
         "area_range": area_range,
         "max_attempts": max_attempts,
         "use_image_if_no_bounding_boxes": use_image_if_no_bounding_boxes,
     }
-    attrs = {key: value for key, value in given.items() if value is not None}
+    attrs = {key: value for key, value in optional.items() if value is not None}
     with name_scope(name, "sample_distorted_bounding_box", [image_size, bounding_boxes]):
         first, second = get_seed(None) if not seed and not seed2 else (seed, seed2)
         return sample_distorted_bounding_box_v2_op.many(

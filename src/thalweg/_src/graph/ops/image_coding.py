@@ -236,11 +236,11 @@ def decode_image(
     expand_animations: bool = True,
 ) -> Tensor:
     """Decodes a PNG, JPEG, GIF or BMP file; a GIF has a leading dimension of frames."""
-    wanted = dtypes.as_dtype(dtype)
-    direct = wanted if wanted in (dtypes.float32, dtypes.uint8, dtypes.uint16) else dtypes.uint16
+    target = dtypes.as_dtype(dtype)
+    direct = target if target in (dtypes.float32, dtypes.uint8, dtypes.uint16) else dtypes.uint16
     with name_scope(name, "decode_image", [contents]):
         image = decode_image_op(contents, channels=channels or 0, dtype=direct, expand_animations=expand_animations)
-        return image if direct is wanted else convert_image_dtype(image, wanted)
+        return image if direct is target else convert_image_dtype(image, target)
 
 
 @export("image.is_jpeg", "io.is_jpeg")

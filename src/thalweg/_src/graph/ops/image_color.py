@@ -93,28 +93,28 @@ adjust_saturation_op = nondifferentiable_op(
 def convert_image_dtype(image: TensorLike, dtype: DTypeLike, saturate: bool = False, name: str | None = None) -> Tensor:
     """Converts pixels to a type and its range: floats lie in [0, 1), integers extend to their maximum."""
     image = convert_to_tensor(image, name="image")
-    wanted = dtypes.as_dtype(dtype)
-    for kind in (wanted, image.dtype):
+    target = dtypes.as_dtype(dtype)
+    for kind in (target, image.dtype):
         if not kind.is_floating and not kind.is_integer:
             raise AttributeError(f"pixels must be floating or integer, received {kind.name}")
-    if wanted is image.dtype:
+    if target is image.dtype:
         return identity(image, name=name)
     with name_scope(name, "convert_image", [image]) as scope:
-        return _rescaled(image, wanted, saturate_cast if saturate else cast, scope)
+        return _rescaled(image, target, saturate_cast if saturate else cast, scope)
 
 
-def _rescaled(image: Tensor, wanted: DType, convert: Any, scope: str) -> Tensor:
+def _rescaled(image: Tensor, target: DType, convert: Any, scope: str) -> Tensor:
     source = image.dtype
     if source.is_floating:
-        if wanted.is_floating:
-            return cast(image, wanted, name=scope)  # type: ignore[no-any-return]
-        return convert(multiply(image, wanted.max + 0.5), wanted, name=scope)  # type: ignore[no-any-return]
-    if wanted.is_floating:
-        return multiply(cast(image, wanted), 1.0 / source.max, name=scope)
-    if source.max > wanted.max:
-        scale = (source.max + 1) // (wanted.max + 1)
-        return convert(floordiv(image, scale), wanted, name=scope)  # type: ignore[no-any-return]
-    return multiply(convert(image, wanted), (wanted.max + 1) // (source.max + 1), name=scope)
+        if target.is_floating:
+            return cast(image, target, name=scope)  # type: ignore[no-any-return]
+        return convert(multiply(image, target.max + 0.5), target, name=scope)  # type: ignore[no-any-return]
+    if target.is_floating:
+        return multiply(cast(image, target), 1.0 / source.max, name=scope)
+    if source.max > target.max:
+        scale = (source.max + 1) // (target.max + 1)
+        return convert(floordiv(image, scale), target, name=scope)  # type: ignore[no-any-return]
+    return multiply(convert(image, target), (target.max + 1) // (source.max + 1), name=scope)
 
 
 # -- spaces -----------------------------------------------------------------------------------------------------------

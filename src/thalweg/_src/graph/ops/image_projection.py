@@ -48,8 +48,8 @@ def _transformed(c: Inference) -> Sequence[Shape]:
     value = c.partial(2)
     for number in () if value is None else value.ravel().tolist():
         require(number is None or number > 0, f"output_shape is {value}", expected="positive sizes")
-    for name, known in (("interpolation", INTERPOLATIONS), ("fill_mode", FILL_MODES)):
-        require(c.attrs[name] in known, f"{name} is {c.attrs[name]!r}", expected=f"one of {', '.join(known)}")
+    for name, allowed in (("interpolation", INTERPOLATIONS), ("fill_mode", FILL_MODES)):
+        require(c.attrs[name] in allowed, f"{name} is {c.attrs[name]!r}", expected=f"one of {', '.join(allowed)}")
     height, width = c.shape_value(2) or (None, None)
     if len(c.shapes) > 3:
         with_rank(c, 3, 0)
@@ -77,20 +77,20 @@ class _Batch:
     """Images as a batch with channels; missing batch and channel dimensions are added."""
 
     def __init__(self, images: Any) -> None:
-        self.given = convert_to_tensor(images, name="images")
-        shape = self.given.dims
-        if self.given.dtype not in _IMAGES:
-            raise TypeError(f"Invalid dtype {self.given.dtype.name}: not one of {sorted(t.name for t in _IMAGES)}")
+        self.converted = convert_to_tensor(images, name="images")
+        shape = self.converted.dims
+        if self.converted.dtype not in _IMAGES:
+            raise TypeError(f"Invalid dtype {self.converted.dtype.name}: not one of {sorted(t.name for t in _IMAGES)}")
         if shape is None:
             raise TypeError("image_or_images rank must be statically known")
         if len(shape) not in (2, 3, 4):
             raise TypeError("Images should have rank between 2 and 4.")
         self.rank = len(shape)
-        self.images: Tensor = self.given
+        self.images: Tensor = self.converted
         if self.rank == 2:
-            self.images = self.given[None, :, :, None]
+            self.images = self.converted[None, :, :, None]
         elif self.rank == 3:
-            self.images = self.given[None]
+            self.images = self.converted[None]
 
     def result(self, images: Tensor) -> Tensor:
         """Returns images in the original rank."""

@@ -289,8 +289,8 @@ def _resize_by(
     apply: Callable[[Tensor, Any], Tensor], images: Any, size: Any, keep_ratio: bool, name: str | None, skip: bool
 ) -> Tensor:
     with name_scope(name, "resize", [images, size]):
-        given = convert_to_tensor(images, name="images")
-        static = given.dims
+        source = convert_to_tensor(images, name="images")
+        static = source.dims
         if static is None:
             raise ValueError("'images' contains no shape: its rank is unknown, expected 3 or 4")
         if len(static) not in (3, 4):
@@ -298,13 +298,13 @@ def _resize_by(
         size = _size_tensor(size)
         height, width = static[-3], static[-2]
         if keep_ratio:
-            size = _keeping_ratio(size, given, height, width)
-        known = constant_value(size)
-        if skip and known is not None and (height, width) == tuple(known.tolist()):
-            return given
+            size = _keeping_ratio(size, source, height, width)
+        static_size = constant_value(size)
+        if skip and static_size is not None and (height, width) == tuple(static_size.tolist()):
+            return source
         if len(static) == 3:
-            return squeeze(apply(expand_dims(given, 0), size), axis=[0])
-        return apply(given, size)
+            return squeeze(apply(expand_dims(source, 0), size), axis=[0])
+        return apply(source, size)
 
 
 def _size_tensor(size: Any) -> Tensor:
@@ -321,10 +321,10 @@ def _size_tensor(size: Any) -> Tensor:
 
 def _keeping_ratio(size: Tensor, images: Tensor, height: int | None, width: int | None) -> Tensor:
     """Returns the largest size within the given one that preserves the aspect ratio."""
-    known = constant_value(size)
-    if known is not None and height and width:
+    static_size = constant_value(size)
+    if static_size is not None and height and width:
         have = np.array([height, width], np.float32)
-        factor = np.min(known.astype(np.float32) / have)
+        factor = np.min(static_size.astype(np.float32) / have)
         return convert_to_tensor(np.round(factor * have).astype(np.int32), name="size")
     have = cast(shape_of(images)[-3:-1], dtypes.float32)
     ratios = truediv(cast(size, dtypes.float32), have)

@@ -128,13 +128,13 @@ def _combined(c: Inference) -> Sequence[Shape]:
     same_dimension(boxes[1], scores[1], "sizes", expected="a score for each box")
     if boxes[2] not in (None, 1) and scores[2] is not None:
         same_dimension(boxes[2], scores[2], "classes", expected="one set of boxes for all classes, or one per class")
-    each, total = _scalar_number(c, 2), _scalar_number(c, 3)
-    require(each is None or each > 0, "max_output_size_per_class is 0", expected="at least 1")
+    per_class, total = _scalar_number(c, 2), _scalar_number(c, 3)
+    require(per_class is None or per_class > 0, "max_output_size_per_class is 0", expected="at least 1")
     require(total is None or total > 0, "max_total_size is 0", expected="at least 1")
     _require_scalars(c, 4)
     if c.attrs["pad_per_class"]:
-        known = None not in (each, total, scores[2])
-        total = min(total, each * scores[2]) if known else None  # type: ignore[operator,type-var]
+        is_static = None not in (per_class, total, scores[2])
+        total = min(total, per_class * scores[2]) if is_static else None  # type: ignore[operator,type-var]
     return [(batch, total, 4), (batch, total), (batch, total), (batch,)]
 
 
@@ -175,8 +175,8 @@ def non_max_suppression(
 
 def _thresholds(iou_threshold: Any, score_threshold: Any, boxes: Tensor) -> tuple[Tensor, Tensor]:
     """Returns both thresholds in one type."""
-    given = next((t for t in (iou_threshold, score_threshold) if isinstance(t, Tensor)), boxes)
-    return _threshold(iou_threshold, given, "iou_threshold"), _threshold(score_threshold, given, "score_threshold")
+    typed = next((t for t in (iou_threshold, score_threshold) if isinstance(t, Tensor)), boxes)
+    return _threshold(iou_threshold, typed, "iou_threshold"), _threshold(score_threshold, typed, "score_threshold")
 
 
 @export("image.non_max_suppression_with_scores")

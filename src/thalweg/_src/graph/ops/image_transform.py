@@ -161,15 +161,15 @@ def rot90(image: TensorLike, k: TensorLike = 1, name: str | None = None) -> Tens
         _require_rank(image)
         k = convert_to_tensor(k, dtypes.int32, name="k")
         k.get_shape().assert_has_rank(0)
-        known, static = constant_value(k), image.dims
-        if known is None or static is None:
+        turns, static = constant_value(k), image.dims
+        if turns is None or static is None:
             return rotate_quarters(image, k, name=scope)
         across = [1, 0, 2] if len(static) == 3 else [0, 2, 1, 3]
-        if known % 4 == 1:
+        if turns % 4 == 1:
             return transpose(reverse(image, [-2]), across, name=scope)
-        if known % 4 == 3:
+        if turns % 4 == 3:
             return reverse(transpose(image, across), [-2], name=scope)
-        return reverse(image, [-3, -2], name=scope) if known % 4 else identity(image, name=scope)
+        return reverse(image, [-3, -2], name=scope) if turns % 4 else identity(image, name=scope)
 
 
 # -- crops and margins ------------------------------------------------------------------------------------------------
@@ -313,31 +313,31 @@ def central_crop(image: Any, central_fraction: float | Tensor) -> Tensor:
     with name_scope(None, "central_crop", [image]):
         image = convert_to_tensor(image, name="image")
         message = "central_fraction is out of range, expected 0 < central_fraction <= 1"
-        known = constant_value(central_fraction) if isinstance(central_fraction, Tensor) else central_fraction
-        if known is None:
+        static_fraction = constant_value(central_fraction) if isinstance(central_fraction, Tensor) else central_fraction
+        if static_fraction is None:
             least, most = Assert(central_fraction > 0, [message]), Assert(central_fraction <= 1, [message])
             image = with_dependencies([least, most], image)
-        elif not 0 < known <= 1:
+        elif not 0 < static_fraction <= 1:
             raise ValueError(message)
-        elif known == 1:
+        elif static_fraction == 1:
             return image  # type: ignore[no-any-return]
         static = image.dims
         if static is None or len(static) not in (3, 4):
             raise ValueError(f"'image' (shape {image.shape}) must have either 3 or 4 dimensions.")
         image = image_tensor(image)
-        (top, height), (left, width) = (_middle(image, axis, central_fraction, known) for axis in (-3, -2))
+        (top, height), (left, width) = (_middle(image, axis, central_fraction, static_fraction) for axis in (-3, -2))
         outer = len(static) - 3
         begin = stack([0] * outer + [top, left, 0])
         return slice(image, begin, stack([-1] * outer + [height, width, -1]))
 
 
-def _middle(image: Tensor, axis: int, fraction: Any, known: Any) -> tuple[Any, Any]:
+def _middle(image: Tensor, axis: int, fraction: Any, static_fraction: Any) -> tuple[Any, Any]:
     """Returns start and size of the central part of an axis."""
     static = image.dims
     assert static is not None
     size = static[axis]
-    if size is not None and known is not None:
-        start = int((size - size * float(known)) / 2)
+    if size is not None and static_fraction is not None:
+        start = int((size - size * float(static_fraction)) / 2)
         return start, size - 2 * start
     whole = shape_of(image)[axis]
     wide = cast(whole, dtypes.float64)

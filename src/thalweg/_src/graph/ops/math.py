@@ -53,7 +53,7 @@ def _gradient_of(name: str, doc: str, **facts: Any) -> OpDef:
     return op(name, "y: T, dy: T -> z: T", T=ANALYTIC, infer=merged_inputs, doc=doc, **facts)
 
 
-def _each(function: Callable[..., int], arity: int = 2) -> Evaluate:
+def _per_element(function: Callable[..., int], arity: int = 2) -> Evaluate:
     """Evaluates integers element-wise; a result is unknown if an operand is."""
     lifted = np.frompyfunc(lambda *values: None if None in values else function(*values), arity, 1)
 
@@ -86,29 +86,29 @@ add_op = binary(
     "Add",
     _ADDED,
     "Computes x + y, element-wise; strings are concatenated.",
-    _each(lambda x, y: x + y),
+    _per_element(lambda x, y: x + y),
     traceable=True,
     fails="never",
 )
 add_v2_op = binary(
-    "AddV2", dtypes.NUMERIC, "x + y", _each(lambda x, y: x + y), commutative=True, traceable=True, fails="never"
+    "AddV2", dtypes.NUMERIC, "x + y", _per_element(lambda x, y: x + y), commutative=True, traceable=True, fails="never"
 )
-subtract_op = binary("Sub", dtypes.NUMERIC, "x - y", _each(lambda x, y: x - y), traceable=True, fails="never")
+subtract_op = binary("Sub", dtypes.NUMERIC, "x - y", _per_element(lambda x, y: x - y), traceable=True, fails="never")
 multiply_op = binary(
-    "Mul", dtypes.NUMERIC, "x * y", _each(lambda x, y: x * y), commutative=True, traceable=True, fails="never"
+    "Mul", dtypes.NUMERIC, "x * y", _per_element(lambda x, y: x * y), commutative=True, traceable=True, fails="never"
 )
 multiply_no_nan_op = binary("MulNoNan", ANALYTIC, "Computes x * y, element-wise, and 0 where y is 0, whatever x is.")
 div_op = binary(
-    "Div", dtypes.NUMERIC, "Computes x / y, element-wise; integers are truncated toward zero.", _each(_quotient)
+    "Div", dtypes.NUMERIC, "Computes x / y, element-wise; integers are truncated toward zero.", _per_element(_quotient)
 )
 realdiv = export("realdiv")(binary("RealDiv", dtypes.NUMERIC, "x / y", traceable=True, fails="never"))
-floordiv_op = binary("FloorDiv", dtypes.NUMERIC, "x / y rounded down", _each(lambda x, y: x // y))
+floordiv_op = binary("FloorDiv", dtypes.NUMERIC, "x / y rounded down", _per_element(lambda x, y: x // y))
 truncatediv = export("truncatediv")(
-    binary("TruncateDiv", dtypes.NUMERIC, "x / y truncated toward zero", _each(_quotient))
+    binary("TruncateDiv", dtypes.NUMERIC, "x / y truncated toward zero", _per_element(_quotient))
 )
 mod_op = binary("Mod", dtypes.INDEX | dtypes.FLOATING, "the remainder of truncated division")
 floormod = export("floormod", "mod", "math.floormod", "math.mod")(
-    binary("FloorMod", dtypes.REAL, "the remainder of floored division", _each(lambda x, y: x % y))
+    binary("FloorMod", dtypes.REAL, "the remainder of floored division", _per_element(lambda x, y: x % y))
 )
 truncatemod = export("truncatemod")(
     binary("TruncateMod", dtypes.INDEX | dtypes.FLOATING, "the remainder of truncated division")
@@ -121,10 +121,10 @@ xlog1py = export("math.xlog1py")(
 )
 pow = export("pow", "math.pow")(binary("Pow", SIGNED, "x to the power y", traceable=True, fails="never"))
 maximum = export("maximum", "math.maximum")(
-    binary("Maximum", dtypes.REAL, "the maximum of x and y", _each(builtins.max), traceable=True, fails="never")
+    binary("Maximum", dtypes.REAL, "the maximum of x and y", _per_element(builtins.max), traceable=True, fails="never")
 )
 minimum = export("minimum", "math.minimum")(
-    binary("Minimum", dtypes.REAL, "the minimum of x and y", _each(builtins.min), traceable=True, fails="never")
+    binary("Minimum", dtypes.REAL, "the minimum of x and y", _per_element(builtins.min), traceable=True, fails="never")
 )
 squared_difference = export("squared_difference", "math.squared_difference")(
     binary(
@@ -154,12 +154,12 @@ abs_op = unary(
     "Abs",
     dtypes.FLOATING | dtypes.SIGNED_INTEGERS,
     "the absolute value of x",
-    _each(builtins.abs, 1),
+    _per_element(builtins.abs, 1),
     traceable=True,
     fails="never",
 )
 negative = export("negative", "math.negative")(
-    unary("Neg", SIGNED, "-x.", _each(lambda x: -x, 1), traceable=True, fails="never")
+    unary("Neg", SIGNED, "-x.", _per_element(lambda x: -x, 1), traceable=True, fails="never")
 )
 sign = export("sign", "math.sign")(
     unary(
@@ -175,7 +175,7 @@ reciprocal = export("reciprocal", "math.reciprocal")(
 )
 inv = unary("Inv", SIGNED, "1 / x", traceable=True)
 square = export("square", "math.square")(
-    unary("Square", dtypes.NUMERIC, "x * x", _each(lambda x: x * x, 1), traceable=True, fails="never")
+    unary("Square", dtypes.NUMERIC, "x * x", _per_element(lambda x: x * x, 1), traceable=True, fails="never")
 )
 sqrt = export("sqrt", "math.sqrt")(unary("Sqrt", ANALYTIC, "the square root of x", traceable=True, fails="never"))
 rsqrt = export("rsqrt", "math.rsqrt")(unary("Rsqrt", ANALYTIC, "1 / sqrt(x)", traceable=True, fails="never"))
@@ -235,22 +235,22 @@ sigmoid_grad = _gradient_of(
 )
 
 
-def _part(c: Inference) -> Sequence[Shape]:
-    _require_parts(c.attrs["T"], c.attrs["Tout"])
+def _component(c: Inference) -> Sequence[Shape]:
+    _require_component(c.attrs["T"], c.attrs["Tout"])
     return unchanged(c)
 
 
 def _composed(c: Inference) -> Sequence[Shape]:
-    _require_parts(c.attrs["Tout"], c.attrs["T"])
+    _require_component(c.attrs["Tout"], c.attrs["T"])
     return broadcast_inputs(c)
 
 
-def _require_parts(whole: DType, part: DType) -> None:
-    require(part is whole.real_dtype, f"{part.name} is not the type of the parts of {whole.name}")
+def _require_component(whole: DType, component: DType) -> None:
+    require(component is whole.real_dtype, f"{component.name} is not the type of the parts of {whole.name}")
 
 
 _COMPLEX = attr.types(dtypes.COMPLEX, dtypes.complex64)
-_PART = attr.types((dtypes.float32, dtypes.float64), dtypes.float32)
+_COMPONENT = attr.types((dtypes.float32, dtypes.float64), dtypes.float32)
 conj_op = op(
     "Conj",
     "input: T -> output: T",
@@ -259,7 +259,7 @@ conj_op = op(
     doc="Computes the complex conjugate, element-wise.",
     fails="never",
 )
-_OF_PARTS: dict[str, Any] = {"T": _COMPLEX, "Tout": _PART, "infer": _part}
+_OF_PARTS: dict[str, Any] = {"T": _COMPLEX, "Tout": _COMPONENT, "infer": _component}
 real_op = op("Real", "input: T -> output: Tout", **_OF_PARTS, doc="Returns the real part, element-wise.")
 imag_op = op("Imag", "input: T -> output: Tout", **_OF_PARTS, doc="Returns the imaginary part, element-wise.")
 angle_op = op(
@@ -271,7 +271,7 @@ complex_abs_op = op(
 complex_op = op(
     "Complex",
     "real: T, imag: T -> out: Tout",
-    T=_PART,
+    T=_COMPONENT,
     Tout=_COMPLEX,
     infer=_composed,
     doc="Computes real + i * imag, element-wise.",
@@ -514,17 +514,17 @@ def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tens
 @dispatches
 def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """Casts the elements to a type; values outside its range become its minimum or maximum."""
-    wanted = dtypes.as_dtype(dtype).base_dtype
+    target = dtypes.as_dtype(dtype).base_dtype
     with name_scope(name, "saturate_cast", [value]) as scope:
         x = convert_to_tensor(value, name="value")
         source = x.dtype.base_dtype
-        if source.is_complex or wanted.is_complex or source.is_bool or wanted.is_bool:
-            return cast(x, wanted, name=scope)  # type: ignore[no-any-return]
-        if source.min < wanted.min:
-            x = maximum(x, _inside(wanted.min, source))
-        if source.max > wanted.max:
-            x = minimum(x, _inside(wanted.max, source))
-        return cast(x, wanted, name=scope)  # type: ignore[no-any-return]
+        if source.is_complex or target.is_complex or source.is_bool or target.is_bool:
+            return cast(x, target, name=scope)  # type: ignore[no-any-return]
+        if source.min < target.min:
+            x = maximum(x, _inside(target.min, source))
+        if source.max > target.max:
+            x = minimum(x, _inside(target.max, source))
+        return cast(x, target, name=scope)  # type: ignore[no-any-return]
 
 
 def _inside(limit: Any, dtype: DType) -> Any:
@@ -586,11 +586,11 @@ def accumulate_n(
 ) -> Tensor:
     """Adds tensors of one shape and type pairwise, with less memory than keeping all of them."""
     tensors = _tensors(inputs)
-    known = shapes.as_shape(shape)
+    merged = shapes.as_shape(shape)
     for tensor in tensors:
         if tensor.dtype.base_dtype is not tensors[0].dtype.base_dtype:
             raise ValueError(f"the inputs differ in dtype: {tensors[0].dtype.name} and {tensor.dtype.name}")
-        known = shapes.merge(known, tensor.dims)
+        merged = shapes.merge(merged, tensor.dims)
     if tensor_dtype is not None and dtypes.as_dtype(tensor_dtype) != tensors[0].dtype.base_dtype:
         raise TypeError(f"the inputs are {tensors[0].dtype.name}, expected tensor_dtype {tensor_dtype}")
-    return _only(tensors[0], name) if len(tensors) == 1 else accumulate_n_op(tensors, shape=known, name=name)
+    return _only(tensors[0], name) if len(tensors) == 1 else accumulate_n_op(tensors, shape=merged, name=name)

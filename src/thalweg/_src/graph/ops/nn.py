@@ -205,8 +205,8 @@ def log_softmax(logits: TensorLike, axis: int | None = None, name: str | None = 
 
 
 def _cross_entropy(c: Inference) -> Sequence[Shape]:
-    known = "logits and labels must be broadcastable: logits_size={0} labels_size={1}"
-    both = broadcast(c.shapes[0], c.shapes[1], known)
+    message = "logits and labels must be broadcastable: logits_size={0} labels_size={1}"
+    both = broadcast(c.shapes[0], c.shapes[1], message)
     require(both is None or len(both) == 2, "logits and labels must be matrices", expected="[batch, classes] for both")
     return [(None,) if both is None else both[:1], (None, None) if both is None else both]
 
@@ -215,8 +215,8 @@ def _sparse_cross_entropy(c: Inference) -> Sequence[Shape]:
     features, labels = with_rank(c, 0, 2), with_rank(c, 1, 1)
     assert features is not None and labels is not None
     require(features[1] != 0, "there are no classes", expected="features.shape[1] >= 1")
-    known = "logits and labels must have the same first dimension, got logits shape {0} and labels shape {1}"
-    batch = same_dimension(features[0], labels[0], "batches", "features.shape[0] == labels.shape[0]", in_step=known)
+    message = "logits and labels must have the same first dimension, got logits shape {0} and labels shape {1}"
+    batch = same_dimension(features[0], labels[0], "batches", "features.shape[0] == labels.shape[0]", in_step=message)
     return [(batch,), (batch, features[1])]
 
 
@@ -373,9 +373,9 @@ def sigmoid_cross_entropy_with_logits(
         # max(x, 0) - x * z + log(1 + exp(-|x|)), whose exponentials cannot overflow; the condition, unlike max and
         # abs, has the right gradient at zero.
         positive = logits >= zeros_like(logits)
-        kept = where(positive, logits, zeros_like(logits))
+        rectified = where(positive, logits, zeros_like(logits))
         minus_abs = where(positive, -logits, logits)
-        return math.add(kept - logits * labels, math.log1p(math.exp(minus_abs)), name=scope)
+        return math.add(rectified - logits * labels, math.log1p(math.exp(minus_abs)), name=scope)
 
 
 @export("nn.weighted_cross_entropy_with_logits")
@@ -428,8 +428,8 @@ def _bias_add(c: Inference) -> Sequence[Shape]:
         return [None]
     axis = -1 if _channels_last(c) else 1
     assert bias is not None
-    known = "Must provide as many biases as the last dimension of the input tensor: {1} vs. {0}"
-    size = same_dimension(value[axis], bias[0], "channels", f"value.shape[{axis}] == bias.shape[0]", in_step=known)
+    message = "Must provide as many biases as the last dimension of the input tensor: {1} vs. {0}"
+    size = same_dimension(value[axis], bias[0], "channels", f"value.shape[{axis}] == bias.shape[0]", in_step=message)
     dims = list(value)
     dims[axis] = size
     return [tuple(dims)]

@@ -36,11 +36,11 @@ def _tile(c: Inference) -> Sequence[Shape]:
     if rank is None:
         return [None]
     count = rank if length is None or length[0] is None else length[0]
-    known = [None] * count if multiples is None else multiples.tolist()
-    require(len(known) == rank, f"multiples has {len(known)} entries", expected=f"{rank}, one for each dimension")
-    require(all(m is None or m >= 0 for m in known), f"multiples {known} has a negative entry")
+    factors = [None] * count if multiples is None else multiples.tolist()
+    require(len(factors) == rank, f"multiples has {len(factors)} entries", expected=f"{rank}, one for each dimension")
+    require(all(m is None or m >= 0 for m in factors), f"multiples {factors} has a negative entry")
     dims = source if source is not None else (None,) * rank
-    return [tuple(0 if 0 in (d, m) else None if None in (d, m) else d * m for d, m in zip(dims, known))]
+    return [tuple(0 if 0 in (d, m) else None if None in (d, m) else d * m for d, m in zip(dims, factors))]
 
 
 tile = export("tile", "manip.tile")(
@@ -180,8 +180,8 @@ def _reversed(c: Inference) -> Sequence[Shape]:
     source, axes = c.shapes[0], c.value(1)
     require(c.shapes[1] is None or len(c.shapes[1]) == 1, f"axis must be a vector, got {show(c.shapes[1])}")
     if source is not None and axes is not None:
-        found = [normalize_axis(int(axis), len(source)) for axis in axes]
-        require(len(set(found)) == len(found), f"axis {axes.tolist()} contains a duplicate dimension")
+        positions = [normalize_axis(int(axis), len(source)) for axis in axes]
+        require(len(set(positions)) == len(positions), f"axis {axes.tolist()} contains a duplicate dimension")
     return [source]
 
 
@@ -325,8 +325,8 @@ def broadcast_static_shape(shape_x: ShapeLike, shape_y: ShapeLike) -> TensorShap
 def _rolled(c: Inference) -> Sequence[Shape]:
     at_least_rank(c, 0, 1)
     shift, axis = c.shapes[1:]
-    for name, given in (("shift", shift), ("axis", axis)):
-        require(given is None or len(given) < 2, f"{name} has shape {show(given)}", expected="a scalar or a vector")
+    for name, dims in (("shift", shift), ("axis", axis)):
+        require(dims is None or len(dims) < 2, f"{name} has shape {show(dims)}", expected="a scalar or a vector")
     if shift is not None and axis is not None:
         same = len(shift) == len(axis) and compatible(shift, axis)
         require(same, f"shift {show(shift)} and axis {show(axis)} have different shapes", expected="one shift per axis")

@@ -22,8 +22,8 @@ from thalweg._src.graph.types import TensorLike
 def patch_window(attrs: Mapping[str, Any]) -> tuple[Window, tuple[int, ...]]:
     """Returns the window of patches, and its sizes, from the attributes."""
     layout = "NHWC" if len(attrs["ksizes"]) < 5 else "NDHWC"
-    given = {**attrs, "data_format": layout, "dilations": attrs.get("rates", (1,) * len(layout))}
-    return window_of(given), kernel_of({"data_format": layout, "ksize": attrs["ksizes"]})
+    window_attrs = {**attrs, "data_format": layout, "dilations": attrs.get("rates", (1,) * len(layout))}
+    return window_of(window_attrs), kernel_of({"data_format": layout, "ksize": attrs["ksizes"]})
 
 
 def _patches(c: Inference) -> Sequence[Shape]:

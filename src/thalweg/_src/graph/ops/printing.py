@@ -172,14 +172,14 @@ def _as_text(inputs: tuple[Any, ...], summarize: int, sep: str) -> Tensor:
     placeholder = "{}"
     while placeholder in repr(inputs):
         placeholder = f"{{{placeholder}}}"
-    parts = []
+    texts = []
     for value in inputs:
         holed = _with_holes(value, placeholder, tensors)
         text = value if isinstance(value, str) else pprint.pformat(holed)
-        parts.append(text.replace(f"'{placeholder}'", placeholder))
+        texts.append(text.replace(f"'{placeholder}'", placeholder))
     if not tensors:
-        return convert_to_tensor(sep.join(parts))
-    return string_format(sep.join(parts), tensors, placeholder, summarize)
+        return convert_to_tensor(sep.join(texts))
+    return string_format(sep.join(texts), tensors, placeholder, summarize)
 
 
 def _with_holes(value: Any, placeholder: str, tensors: list[Tensor]) -> Any:

@@ -88,7 +88,7 @@ def add_py_func(
     graph = graph_of(list(inp)) or get_default_graph()
     entry = PythonFunction(f"pyfunc_{next(_serial)}", func, takes_values)
     _functions[entry.token] = entry
-    graph.kept("python_functions", list).append(entry)
+    graph.singleton("python_functions", list).append(entry)
     op_type = "PyFunc" if stateful else "PyFuncStateless"
     with graph.as_default():
         inputs = [convert_to_tensor(value, name=f"input_{i}") for i, value in enumerate(inp)]
@@ -99,8 +99,8 @@ def add_py_func(
 def _call_at_once(func: Function, inp: Sequence[TensorLike]) -> Any:
     """Returns the result of a function in eager execution, where its types are those that it returns."""
     result = func(*[np.array(value) for value in inp])
-    found = [None if value is None else convert_to_tensor(value) for value in nest.flatten(result)]
-    return found[0] if len(found) == 1 else found
+    tensors = [None if value is None else convert_to_tensor(value) for value in nest.flatten(result)]
+    return tensors[0] if len(tensors) == 1 else tensors
 
 
 @export("numpy_function")

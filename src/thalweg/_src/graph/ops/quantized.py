@@ -43,7 +43,7 @@ def _with_range(infer: Callable[[Inference], Shape], *firsts: int) -> Infer:
 
 def _quantized(name: str, signature: str, infer: Infer, **attrs: Any) -> OpDef:
     """Declares an op whose float32 scalars are bounds of ranges, in host memory."""
-    ends = [part.split(":")[0].strip() for part in signature.replace("->", ",").split(",") if "float32" in part]
+    ends = [arg.split(":")[0].strip() for arg in signature.replace("->", ",").split(",") if "float32" in arg]
     host = ", ".join([*ends, *attrs.pop("host", ())])
     return nondifferentiable_op(name, signature, infer=infer, host=host, **attrs)
 
@@ -113,11 +113,11 @@ def _requantization_range(c: Inference) -> Sequence[Shape]:
 
 def _concat(c: Inference) -> Sequence[Shape]:
     axis, count = scalar_value(c, 0), c.attrs["N"]
-    parts = c.shapes[1 : 1 + count]
+    inputs = c.shapes[1 : 1 + count]
     for shape in c.shapes[1 + count :]:
         require(shape in ((), None), f"the end of a range has shape {show(shape)}", expected="a scalar")
     require(axis is None or axis >= 0, f"concat_dim is {axis}", expected="0 or more")
-    return [concatenated(parts, axis), (), ()]
+    return [concatenated(inputs, axis), (), ()]
 
 
 _WINDOW: dict[str, Any] = {

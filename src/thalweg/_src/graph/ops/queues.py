@@ -67,8 +67,8 @@ def _entering(c: Inference, many: bool) -> Sequence[Shape]:
     size: int | None = None
     shapes = c.shapes[1:]
     queue = maker_of(c.sources[0], QUEUES)
-    wanted = [None] * len(shapes) if queue is None else component_shapes(queue, len(shapes))
-    for index, (shape, component) in enumerate(zip(shapes, wanted)):
+    declared = [None] * len(shapes) if queue is None else component_shapes(queue, len(shapes))
+    for index, (shape, component) in enumerate(zip(shapes, declared)):
         if many and shape is not None:
             require(
                 len(shape) > 0,

@@ -40,16 +40,16 @@ def _reduced(c: Inference) -> Sequence[Shape]:
         return [None]
     if axes is None:
         return [(None,) * len(shape) if c.attrs["keep_dims"] else None]
-    found: set[int] = set()
+    positions: set[int] = set()
     for axis in axes.ravel().tolist():
         what = f"Invalid reduction dimension {axis} for input with {len(shape)} dimensions."
         require(-len(shape) <= axis < len(shape), what, expected=f"an axis in [{-len(shape)}, {len(shape)})")
         position = normalize_axis(axis, len(shape))
-        require(position not in found, f"axis {axis} is duplicated", expected="distinct axes")
-        found.add(position)
+        require(position not in positions, f"axis {axis} is duplicated", expected="distinct axes")
+        positions.add(position)
     if c.attrs["keep_dims"]:
-        return [tuple(1 if i in found else d for i, d in enumerate(shape))]
-    return [tuple(d for i, d in enumerate(shape) if i not in found)]
+        return [tuple(1 if i in positions else d for i, d in enumerate(shape))]
+    return [tuple(d for i, d in enumerate(shape) if i not in positions)]
 
 
 def _evaluated(function: Callable[..., Any]) -> Evaluate:

@@ -40,7 +40,7 @@ VARIABLES = ("Variable", "VariableV2")
 
 
 def _variable(name: str) -> OpDef:
-    made = stateful_op(
+    definition = stateful_op(
         name,
         "-> ref: Ref(dtype)",
         "Creates a variable and returns a reference to it.",
@@ -50,8 +50,8 @@ def _variable(name: str) -> OpDef:
         shared_name="",
         infer=lambda c: [c.attrs["shape"]],
     )
-    made.on_handles = state.var_handle_op
-    return made
+    definition.on_handles = state.var_handle_op
+    return definition
 
 
 variable_op = _variable("Variable")
@@ -79,7 +79,7 @@ def _on_refs(definition: OpDef, name: str) -> OpDef:
     if definition.facts.writes and not definition.outputs and name != "StridedSliceAssign":
         attrs["use_locking"] = attr.from_default(name in _LOCKING)
     output = ArgDef("out" if "Apply" in name else "output_ref", type_attr=type_attr, is_ref=True)
-    made = OpDef(
+    on_refs = OpDef(
         name,
         tuple(map(converted, definition.inputs)),
         tuple(map(converted, definition.outputs)) or (output,),
@@ -93,7 +93,7 @@ def _on_refs(definition: OpDef, name: str) -> OpDef:
         from_shapes=None,
         doc=definition.doc,
     )
-    return _pair(definition, OPS.register(name, made))
+    return _pair(definition, OPS.register(name, on_refs))
 
 
 def _written(definition: OpDef) -> Any:
@@ -118,7 +118,7 @@ def _pair(definition: OpDef, on_refs: OpDef) -> OpDef:
 
 def _of_control_flow(definition: OpDef) -> OpDef:
     """Registers the op that forwards a reference as another forwards a value."""
-    made = OpDef(
+    on_refs = OpDef(
         f"Ref{definition.name}",
         tuple(replace(arg, is_ref=arg.type_attr == "T") for arg in definition.inputs),
         tuple(replace(arg, is_ref=arg.type_attr == "T") for arg in definition.outputs),
@@ -132,7 +132,7 @@ def _of_control_flow(definition: OpDef) -> OpDef:
         from_shapes=None,
         doc=definition.doc.replace("a value", "a reference"),
     )
-    return _pair(definition, OPS.register(made.name, made))
+    return _pair(definition, OPS.register(on_refs.name, on_refs))
 
 
 for _definition in [value for module in (state, training) for value in vars(module).values()]:

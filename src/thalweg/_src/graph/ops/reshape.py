@@ -131,13 +131,13 @@ broadcast_gradient_args = nondifferentiable_op(
 def reshaped(source: Shape, target: Sequence[int | None]) -> Shape:
     """Returns the shape of a reshape's result; None in the target is an unknown size, -1 the one to be inferred."""
     sizes = list(target)
-    known = [d for d in sizes if d is not None and d != -1]
-    if known and min(known) < 0:
-        raise ShapeError(f"size {min(known)} in shape {show(tuple(sizes))} is negative")
+    fixed = [d for d in sizes if d is not None and d != -1]
+    if fixed and min(fixed) < 0:
+        raise ShapeError(f"size {min(fixed)} in shape {show(tuple(sizes))} is negative")
     if sizes.count(-1) > 1:
         raise ShapeError(f"shape {show(tuple(sizes))} has more than one -1", expected="at most one -1")
     free = [i for i, d in enumerate(sizes) if d is None or d == -1]
-    count, product = num_elements(source), math.prod(known)
+    count, product = num_elements(source), math.prod(fixed)
     if len(free) > 1 or count is None:
         return tuple(None if d == -1 else d for d in sizes)
     if not free:
@@ -403,13 +403,14 @@ def ones(shape: ShapeLike | TensorLike, dtype: DTypeLike = dtypes.float32, name:
 
 def _filled(shape: Any, value: Any, dtype: dtypes.DType, name: str) -> Tensor:
     """Returns a constant if the shape is small and static, a Fill otherwise."""
-    known = _known_sizes(shape)
-    if known is not None and math.prod(known) < _SMALL:
-        return constant(value, dtype, known, name=name)
+    static_sizes = _static_sizes(shape)
+    if static_sizes is not None and math.prod(static_sizes) < _SMALL:
+        return constant(value, dtype, static_sizes, name=name)
     with name_scope(name, None, [shape] if isinstance(shape, Tensor) else None) as scope:
-        if known is not None:
+        if static_sizes is not None:
             shape = constant(
-                np.array(known, np.int32 if max(known, default=0) < 2**31 else np.int64), name="shape_as_tensor"
+                np.array(static_sizes, np.int32 if max(static_sizes, default=0) < 2**31 else np.int64),
+                name="shape_as_tensor",
             )
         elif not isinstance(shape, Tensor):
             shape = convert_to_tensor(shape, dtypes.int32)
@@ -417,7 +418,7 @@ def _filled(shape: Any, value: Any, dtype: dtypes.DType, name: str) -> Tensor:
         return fill(dims, constant(value, dtype), name=scope)
 
 
-def _known_sizes(shape: Any) -> list[int] | None:
+def _static_sizes(shape: Any) -> list[int] | None:
     """Returns a Python shape as a list of sizes, None if it contains tensors or unknown sizes."""
     if isinstance(shape, Tensor):
         return None
@@ -441,13 +442,13 @@ def zeros_like(
 ) -> Tensor:
     """Creates zeros with the shape of a tensor."""
     source = convert_to_tensor(tensor)
-    wanted = source.dtype.base_dtype if dtype is None else dtypes.as_dtype(dtype).base_dtype
-    if optimize and not source.is_eager and shapes.is_fully_defined(source.dims) and wanted is not dtypes.variant:
+    target = source.dtype.base_dtype if dtype is None else dtypes.as_dtype(dtype).base_dtype
+    if optimize and not source.is_eager and shapes.is_fully_defined(source.dims) and target is not dtypes.variant:
         with in_graph_of(source):
-            return zeros(source.dims, wanted, name=name or "zeros_like")
-    if wanted is not source.dtype.base_dtype:
+            return zeros(source.dims, target, name=name or "zeros_like")
+    if target is not source.dtype.base_dtype:
         with name_scope(name, "zeros_like", [source]) as scope:
-            return zeros(shape_op(source), wanted, name=scope)
+            return zeros(shape_op(source), target, name=scope)
     return zeros_like_op(source, name=name or "zeros_like")
 
 
@@ -458,13 +459,13 @@ def ones_like(
 ) -> Tensor:
     """Creates ones with the shape of a tensor."""
     source = convert_to_tensor(tensor)
-    wanted = source.dtype.base_dtype if dtype is None else dtypes.as_dtype(dtype).base_dtype
+    target = source.dtype.base_dtype if dtype is None else dtypes.as_dtype(dtype).base_dtype
     if optimize and not source.is_eager and shapes.is_fully_defined(source.dims):
         with in_graph_of(source):
-            return ones(source.dims, wanted, name=name or "ones_like")
-    if wanted is not source.dtype.base_dtype:
+            return ones(source.dims, target, name=name or "ones_like")
+    if target is not source.dtype.base_dtype:
         with name_scope(name, "ones_like", [source]) as scope:
-            return ones(shape_op(source), wanted, name=scope)
+            return ones(shape_op(source), target, name=scope)
     return ones_like_op(source, name=name or "ones_like")
 
 

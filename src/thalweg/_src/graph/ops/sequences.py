@@ -82,13 +82,13 @@ def range(
     with name_scope(name, "Range", [start, limit, delta]) as scope:
         names = ("start", "limit", "delta")
         if dtype is not None:
-            wanted = dtypes.as_dtype(dtype)
-            parts = [_as_type(value, wanted, n) for value, n in zip((start, limit, delta), names)]
-            return range_op(*parts, name=scope)
+            target = dtypes.as_dtype(dtype)
+            bounds = [_as_type(value, target, n) for value, n in zip((start, limit, delta), names)]
+            return range_op(*bounds, name=scope)
         kinds = [_type_of(value) for value in (start, limit, delta)]
         if all(kind in _RANGE_TYPES for kind in kinds):
-            wanted = max(kinds, key=_RANGE_TYPES.index)
-            return range_op(*[_as_type(v, wanted, n) for v, n in zip((start, limit, delta), names)], name=scope)
+            target = max(kinds, key=_RANGE_TYPES.index)
+            return range_op(*[_as_type(v, target, n) for v, n in zip((start, limit, delta), names)], name=scope)
         return range_op(start, limit, delta, name=scope)
 
 

@@ -13,7 +13,7 @@ from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.ops.declarations import nondifferentiable_op
 from thalweg._src.graph.ops.shape_functions import at_least_rank, require, same_dimension
-from thalweg._src.graph.ops.sparse import as_sparse, parts
+from thalweg._src.graph.ops.sparse import as_sparse, count_and_rank
 from thalweg._src.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
@@ -33,7 +33,7 @@ def _result(rank: int | None) -> Sequence[Shape]:
 
 
 def _set_size(c: Inference) -> Sequence[Shape]:
-    _, rank = parts(c, 0, 1, 2)
+    _, rank = count_and_rank(c, 0, 1, 2)
     _result(rank)
     shape = c.shape_value(2)
     return [None if shape is None else shape[:-1]]
@@ -58,15 +58,15 @@ def _require_groups(a: Shape, b: Shape) -> None:
 def _dense_and_sparse(c: Inference) -> Sequence[Shape]:
     _require_operation(c)
     a = at_least_rank(c, 0, 2)
-    _, rank = parts(c, 1, 2, 3)
+    _, rank = count_and_rank(c, 1, 2, 3)
     _require_groups(a, c.shape_value(3))
-    own = None if a is None else len(a)
-    return _result(same_dimension(own, rank, "ranks of the sets", expected="sets of equal rank"))
+    dense_rank = None if a is None else len(a)
+    return _result(same_dimension(dense_rank, rank, "ranks of the sets", expected="sets of equal rank"))
 
 
 def _sparse_and_sparse(c: Inference) -> Sequence[Shape]:
     _require_operation(c)
-    (_, a), (_, b) = parts(c, 0, 1, 2), parts(c, 3, 4, 5)
+    (_, a), (_, b) = count_and_rank(c, 0, 1, 2), count_and_rank(c, 3, 4, 5)
     _require_groups(c.shape_value(2), c.shape_value(5))
     return _result(same_dimension(a, b, "ranks of the sets", expected="sets of equal rank"))
 

@@ -102,8 +102,8 @@ def same_dimension(
     """Returns the dimension that two shapes must agree on."""
     if a is not None and b is not None and a != b:
         differ = f"{what} differ: {a} and {b}"
-        known = f"Dimensions must be equal, but are {a} and {b}"
-        raise ShapeError(known, f"{expected} ({differ})", hint, in_step or differ)
+        message = f"Dimensions must be equal, but are {a} and {b}"
+        raise ShapeError(message, f"{expected} ({differ})", hint, in_step or differ)
     return a if a is not None else b
 
 

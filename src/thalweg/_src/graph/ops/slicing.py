@@ -49,7 +49,7 @@ def _slice(c: Inference) -> Sequence[Shape]:
     dims = source if source is not None else (None,) * rank
     first = [None] * rank if begin is None else begin.tolist()
     count = [None] * rank if size is None else size.tolist()
-    return [tuple(_slice_size(i, *parts) for i, parts in enumerate(zip(dims, first, count)))]
+    return [tuple(_slice_size(i, *bounds) for i, bounds in enumerate(zip(dims, first, count)))]
 
 
 def _slice_size(axis: int, dim: int | None, begin: int | None, size: int | None) -> int | None:
@@ -178,11 +178,11 @@ def _spec_length(c: Inference, start: int) -> int | None:
     """Returns the number of entries of a strided slice, which begin, end and strides share."""
     lengths = set()
     for index in range(start, start + 3):
-        known = c.shapes[index]
-        if known is not None and len(known) != 1:
-            raise ShapeError(f"begin, end and strides must be vectors, got {show(known)}")
-        if known is not None and known[0] is not None:
-            lengths.add(known[0])
+        vector = c.shapes[index]
+        if vector is not None and len(vector) != 1:
+            raise ShapeError(f"begin, end and strides must be vectors, got {show(vector)}")
+        if vector is not None and vector[0] is not None:
+            lengths.add(vector[0])
     if len(lengths) > 1:
         raise ShapeError(f"begin, end and strides have {sorted(lengths)} entries", expected="equal lengths")
     return lengths.pop() if lengths else None

@@ -131,14 +131,14 @@ def argsort(
 def _ordered(values: Any, axis: Any, direction: str, places: bool) -> Tensor:
     if direction not in ("ASCENDING", "DESCENDING"):
         raise ValueError(f"direction should be one of ASCENDING, DESCENDING, got {direction!r}")
-    known: Any = constant_value(axis) if isinstance(axis, Tensor) else axis
-    if known is None or getattr(known, "ndim", None):
+    static_axis: Any = constant_value(axis) if isinstance(axis, Tensor) else axis
+    if static_axis is None or getattr(static_axis, "ndim", None):
         raise ValueError(f"axis must be a constant scalar, got {axis!r}")
     values = convert_to_tensor(values, name="values")
     if direction == "DESCENDING":
-        return _descending(values, int(known), places)
-    found = _descending(_mirrored(values), int(known), places)
-    return found if places else _mirrored(found)
+        return _descending(values, int(static_axis), places)
+    order = _descending(_mirrored(values), int(static_axis), places)
+    return order if places else _mirrored(order)
 
 
 def _mirrored(values: Tensor) -> Tensor:
@@ -162,8 +162,8 @@ def _descending(values: Tensor, axis: int, places: bool) -> Tensor:
         order[place], order[-1] = order[-1], order[place]
     else:
         order = _swap(axis, rank(values))
-    found = top_k(transpose(values, order), sizes[axis])[output]
-    return transpose(found, order)
+    ordered = top_k(transpose(values, order), sizes[axis])[output]
+    return transpose(ordered, order)
 
 
 def _swap(axis: int, count: Any) -> Tensor:
@@ -191,8 +191,8 @@ def searchsorted(
             return bound(rows, values, out_type=out_type)
         sizes: Any = shape(values)
         lengths: Any = shape(rows)
-        found = bound(reshape(rows, [-1, lengths[-1]]), reshape(values, [-1, sizes[-1]]), out_type=out_type)
-        return reshape(found, sizes)
+        positions = bound(reshape(rows, [-1, lengths[-1]]), reshape(values, [-1, sizes[-1]]), out_type=out_type)
+        return reshape(positions, sizes)
 
 
 def _approx_k(

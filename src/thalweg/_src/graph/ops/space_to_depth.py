@@ -32,7 +32,7 @@ def _arranged(c: Inference, batch: Any, height: Any, width: Any, depth: Any) -> 
     return (batch, height, width, depth) if c.attrs["data_format"] == "NHWC" else (batch, depth, height, width)
 
 
-def _parts(c: Inference) -> Sequence[int | None]:
+def _dimensions(c: Inference) -> Sequence[int | None]:
     """Returns batch, height, width and depth."""
     dims = with_rank(c, 0, 4)
     assert dims is not None
@@ -40,14 +40,14 @@ def _parts(c: Inference) -> Sequence[int | None]:
 
 
 def _space_to_depth(c: Inference) -> Sequence[Shape]:
-    (batch, height, width, depth), block = _parts(c), c.attrs["block_size"]
+    (batch, height, width, depth), block = _dimensions(c), c.attrs["block_size"]
     return [
         _arranged(c, batch, _divided(height, block, "height"), _divided(width, block, "width"), _times(depth, block**2))
     ]
 
 
 def _depth_to_space(c: Inference) -> Sequence[Shape]:
-    (batch, height, width, depth), block = _parts(c), c.attrs["block_size"]
+    (batch, height, width, depth), block = _dimensions(c), c.attrs["block_size"]
     return [_arranged(c, batch, _times(height, block), _times(width, block), _divided(depth, block**2, "depth"))]
 
 
@@ -80,8 +80,8 @@ def _block_facts(c: Inference, what: str) -> tuple[list[Any], list[list[Any]]] |
     sizes = [None] * (count or 0) if block is None else block.tolist()
     require(all(b is None or b >= 1 for b in sizes), f"block_shape {sizes} has a size less than 1")
     require(len(c.shapes[0]) > len(sizes), f"input has rank {len(c.shapes[0])}", expected=f"at least {len(sizes) + 1}")
-    given = c.shapes[2][0] if c.shapes[2] is not None else None
-    require(given in (None, len(sizes)), f"{what} has {given} rows", expected=f"{len(sizes)}")
+    row_count = c.shapes[2][0] if c.shapes[2] is not None else None
+    require(row_count in (None, len(sizes)), f"{what} has {row_count} rows", expected=f"{len(sizes)}")
     rows = [[None, None]] * len(sizes) if margins is None else margins.tolist()
     require(all(m is None or m >= 0 for row in rows for m in row), f"{what} {rows} has a negative entry")
     return sizes, rows

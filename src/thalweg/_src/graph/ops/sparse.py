@@ -40,7 +40,7 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 
 
-def parts(c: Inference, indices: int, values: int | None, shape: int) -> tuple[int | None, int | None]:
+def count_and_rank(c: Inference, indices: int, values: int | None, shape: int) -> tuple[int | None, int | None]:
     """Returns the number of values of a sparse tensor and its rank, from three inputs that must match."""
     count, rank = ranked(c, indices, 2)
     if values is not None:
@@ -105,7 +105,7 @@ def as_sparse(value: Any) -> SparseTensor:
 def sparse_placeholder(dtype: DTypeLike, shape: ShapeLike | TensorLike = None, name: str | None = None) -> SparseTensor:
     """Returns a sparse tensor that must be fed: with a SparseTensorValue, or (indices, values, shape)."""
     prefix = "" if name is None else f"{name}/"
-    names = {part: f"{prefix}{part}" if prefix else None for part in ("indices", "values", "shape")}
+    names = {component: f"{prefix}{component}" if prefix else None for component in ("indices", "values", "shape")}
     static: Shape = None
     if shape is None:
         dense_shape, rank = placeholder(dtypes.int64, [None], names["shape"]), None
@@ -208,8 +208,8 @@ def sparse_mask(a: IndexedSlices, mask_indices: TensorLike, name: str | None = N
     """Returns IndexedSlices without the rows at some indices."""
     require_kind("a", a, IndexedSlices, "IndexedSlices")
     with name_scope(name, "sparse_mask", [a, mask_indices]) as scope:
-        indices, kept = setdiff1d(a.indices, mask_indices)
-        return IndexedSlices(gather(a.values, kept, name=scope), indices, a.dense_shape)
+        indices, positions = setdiff1d(a.indices, mask_indices)
+        return IndexedSlices(gather(a.values, positions, name=scope), indices, a.dense_shape)
 
 
 @export("sparse_reset_shape", "sparse.reset_shape")
@@ -223,14 +223,14 @@ def sparse_reset_shape(sp_input: SparseTensor | SparseTensorValue, new_shape: Te
         reach = reduce_max(concat([sparse.indices, nowhere], 0), 0)
         return SparseTensor(indices, values, reach + 1)
     shape = cast_ops.cast(convert_to_tensor(new_shape), dtypes.int64)
-    known = as_static_shape(shape)
+    new = as_static_shape(shape)
     old = sparse.dims
-    if known is not None and old is not None:
-        if len(known) != len(old):
-            raise ValueError(f"new_shape has {len(known)} dimensions, the sparse tensor {len(old)}")
-        for wanted, least in zip(known, old):
-            if wanted is not None and least is not None and wanted < least:
-                raise ValueError(f"new_shape {show(known)} is smaller than the sparse tensor's own {show(old)}")
+    if new is not None and old is not None:
+        if len(new) != len(old):
+            raise ValueError(f"new_shape has {len(new)} dimensions, the sparse tensor {len(old)}")
+        for size, least in zip(new, old):
+            if size is not None and least is not None and size < least:
+                raise ValueError(f"new_shape {show(new)} is smaller than the sparse tensor's own {show(old)}")
     with control_dependencies([check.assert_less_equal(sparse.dense_shape, shape)]):
         shape = identity(shape)
     return SparseTensor(indices, values, shape)

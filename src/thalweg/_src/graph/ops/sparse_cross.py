@@ -13,7 +13,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.ops import cast as cast_ops
 from thalweg._src.graph.ops.shape_functions import require, same_dimension
-from thalweg._src.graph.ops.sparse import parts, ranked
+from thalweg._src.graph.ops.sparse import count_and_rank, ranked
 from thalweg._src.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor, is_sparse
 from thalweg._src.graph.types import TensorLike
 
@@ -27,7 +27,7 @@ def _cross(c: Inference) -> Sequence[Shape]:
     rows: int | None = None
     expected = "the same number of rows for all"
     for i in range(number):
-        _, rank = parts(c, i, number + i, 2 * number + i)
+        _, rank = count_and_rank(c, i, number + i, 2 * number + i)
         same_dimension(rank, 2, "lengths of an index", expected="indices of matrices, [n, 2]")
         shape = c.shape_value(2 * number + i)
         rows = same_dimension(rows, shape[0] if shape else None, "numbers of rows", expected=expected)
@@ -105,8 +105,8 @@ def sparse_cross(
     inputs: Sequence[TensorLike | SparseTensor], name: str | None = None, separator: str | None = None
 ) -> SparseTensor:
     """Crosses the features of each row to strings joined by a separator, by default "_X_"."""
-    given = _inputs(inputs)
-    return SparseTensor(*sparse_cross_v2_op.many(*given, "_X_" if separator is None else separator, name=name))
+    lists = _inputs(inputs)
+    return SparseTensor(*sparse_cross_v2_op.many(*lists, "_X_" if separator is None else separator, name=name))
 
 
 @export("sparse.cross_hashed")

@@ -11,17 +11,17 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.ops.declarations import stateful_op
 from thalweg._src.graph.ops.shape_functions import require, require_sizes, vector_size
-from thalweg._src.graph.ops.sparse import parts
+from thalweg._src.graph.ops.sparse import count_and_rank
 
 
 def _add(c: Inference) -> Sequence[Shape]:
-    parts(c, 0, 1, 2)
+    count_and_rank(c, 0, 1, 2)
     require_sizes(c, 2)
     return [()]
 
 
 def _add_many(c: Inference) -> Sequence[Shape]:
-    _, rank = parts(c, 0, 1, 2)
+    _, rank = count_and_rank(c, 0, 1, 2)
     require(rank is None or rank >= 2, f"the sparse tensor has rank {rank}", expected="rank at least 2: a minibatch")
     require_sizes(c, 2)
     shape = c.shape_value(2)

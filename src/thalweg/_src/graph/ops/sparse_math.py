@@ -25,7 +25,7 @@ from thalweg._src.graph.ops.shape_functions import (
     vector_size,
     with_rank,
 )
-from thalweg._src.graph.ops.sparse import as_sparse, parts
+from thalweg._src.graph.ops.sparse import as_sparse, count_and_rank
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor, SparseTensorValue, is_sparse
 from thalweg._src.graph.tensor import Tensor
@@ -34,8 +34,8 @@ from thalweg._src.graph.types import TensorLike
 
 def _common_rank(c: Inference) -> int | None:
     """Returns the rank of two sparse tensors, which must have equal shapes."""
-    _, a = parts(c, 0, 1, 2)
-    _, b = parts(c, 3, 4, 5)
+    _, a = count_and_rank(c, 0, 1, 2)
+    _, b = count_and_rank(c, 3, 4, 5)
     rank = same_dimension(a, b, "ranks of a and b", expected="two sparse tensors of equal shape")
     merge(c.shape_value(2), c.shape_value(5))
     return rank
@@ -64,12 +64,12 @@ def _add_grad(c: Inference) -> Sequence[Shape]:
 
 
 def _dense_add(c: Inference) -> Sequence[Shape]:
-    parts(c, 0, 1, 2)
+    count_and_rank(c, 0, 1, 2)
     return [merge(c.shape_value(2), c.shapes[3])]
 
 
 def _dense_matmul(c: Inference) -> Sequence[Shape]:
-    _, rank = parts(c, 0, 1, 2)
+    _, rank = count_and_rank(c, 0, 1, 2)
     require(rank in (None, 2), f"a has rank {rank}", expected="a sparse matrix")
     require_sizes(c, 2)
     a, b = c.shape_value(2) or (None, None), with_rank(c, 3, 2)
@@ -81,7 +81,7 @@ def _dense_matmul(c: Inference) -> Sequence[Shape]:
 
 
 def _cwise(c: Inference) -> Sequence[Shape]:
-    count, _ = parts(c, 0, 1, 2)
+    count, _ = count_and_rank(c, 0, 1, 2)
     require_broadcast(c.shapes[3], c.shape_value(2))
     return [(count,)]
 
@@ -98,7 +98,7 @@ def require_broadcast(dense: Shape, sparse: Shape) -> None:
 
 
 def _reduce(c: Inference) -> Sequence[Shape]:
-    _, rank = parts(c, 0, 1, 2)
+    _, rank = count_and_rank(c, 0, 1, 2)
     require(c.shapes[3] is None or len(c.shapes[3]) <= 1, f"reduction_axes has shape {show(c.shapes[3])}", "a vector")
     axes = c.value(3)
     if rank is None or axes is None:
@@ -117,7 +117,7 @@ def _reduce_sparse(c: Inference) -> Sequence[Shape]:
 
 
 def _softmax(c: Inference) -> Sequence[Shape]:
-    count, rank = parts(c, 0, 1, 2)
+    count, rank = count_and_rank(c, 0, 1, 2)
     require(rank is None or rank >= 2, f"the sparse tensor has rank {rank}", expected="rank at least 2")
     return [(count,)]
 

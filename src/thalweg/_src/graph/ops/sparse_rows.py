@@ -16,7 +16,7 @@ from thalweg._src.graph.ops.constants import constant
 from thalweg._src.graph.ops.declarations import nondifferentiable_op
 from thalweg._src.graph.ops.reshape import reshape
 from thalweg._src.graph.ops.shape_functions import at_least_rank, require, require_sizes, scalar_value, vector_size
-from thalweg._src.graph.ops.sparse import as_sparse, parts
+from thalweg._src.graph.ops.sparse import as_sparse, count_and_rank
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor, SparseTensorValue, convert_to_tensor_or_sparse_tensor
 from thalweg._src.graph.tensor import Tensor
@@ -24,7 +24,7 @@ from thalweg._src.graph.types import TensorLike
 
 
 def _fill_empty_rows(c: Inference) -> Sequence[Shape]:
-    count, rank = parts(c, 0, 1, 2)
+    count, rank = count_and_rank(c, 0, 1, 2)
     require(rank is None or rank >= 1, "the sparse tensor is a scalar", expected="rank at least 1")
     require(not c.shapes[3], f"default_value has shape {show(c.shapes[3])}", expected="a scalar")
     require_sizes(c, 2)
@@ -38,7 +38,7 @@ def _fill_empty_rows_grad(c: Inference) -> Sequence[Shape]:
 
 
 def _count(c: Inference) -> Sequence[Shape]:
-    count, rank = parts(c, 0, 1, 2)
+    count, rank = count_and_rank(c, 0, 1, 2)
     require(rank in (None, 1, 2), f"the sparse tensor has rank {rank}", expected="rank 1 or 2")
     size = scalar_value(c, 3)
     require(size is None or size >= 0, f"size is {size}", expected="at least 0")
@@ -62,7 +62,7 @@ def _require_lengths(c: Inference) -> None:
 
 
 def _count_sparse(c: Inference) -> Sequence[Shape]:
-    count, rank = parts(c, 0, 1, 2)
+    count, rank = count_and_rank(c, 0, 1, 2)
     require(rank in (None, 1, 2), f"the sparse tensor has rank {rank}", expected="rank 1 or 2")
     _require_weights((count,), c.shapes[3])
     _require_lengths(c)

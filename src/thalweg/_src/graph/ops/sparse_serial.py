@@ -12,19 +12,19 @@ from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.ops.declarations import nondifferentiable_op
 from thalweg._src.graph.ops.shape_functions import at_least_rank, require, with_rank
-from thalweg._src.graph.ops.sparse import as_sparse, parts
+from thalweg._src.graph.ops.sparse import as_sparse, count_and_rank
 from thalweg._src.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 
 
 def _serialize(c: Inference) -> Sequence[Shape]:
-    parts(c, 0, 1, 2)
+    count_and_rank(c, 0, 1, 2)
     return [(3,)]
 
 
 def _serialize_many(c: Inference) -> Sequence[Shape]:
-    _, rank = parts(c, 0, 1, 2)
+    _, rank = count_and_rank(c, 0, 1, 2)
     require(rank is None or rank >= 2, f"the sparse tensor has rank {rank}", expected="rank at least 2: a minibatch")
     shape = c.shape_value(2)
     return [(None if shape is None else shape[0], 3)]

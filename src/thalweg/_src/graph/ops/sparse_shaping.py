@@ -30,7 +30,7 @@ from thalweg._src.graph.ops.shape_functions import (
     scalar_value,
     vector_size,
 )
-from thalweg._src.graph.ops.sparse import as_sparse, parts, sparse_tensor_to_dense
+from thalweg._src.graph.ops.sparse import as_sparse, count_and_rank, sparse_tensor_to_dense
 from thalweg._src.graph.ops.where import where
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor, SparseTensorValue
@@ -39,12 +39,12 @@ from thalweg._src.graph.types import TensorLike
 
 
 def _reorder(c: Inference) -> Sequence[Shape]:
-    count, rank = parts(c, 0, 1, 2)
+    count, rank = count_and_rank(c, 0, 1, 2)
     return [(count, rank), (count,)]
 
 
 def _reshape(c: Inference) -> Sequence[Shape]:
-    count, _ = parts(c, 0, None, 1)
+    count, _ = count_and_rank(c, 0, None, 1)
     rank = vector_size(c, 2)
     sizes = c.value(2)
     require_sizes(c, 1)
@@ -58,7 +58,7 @@ def _concat(c: Inference) -> Sequence[Shape]:
     rank: int | None = None
     total: int | None = 0
     for i in range(number):
-        count, its = parts(c, i, number + i, 2 * number + i)
+        count, its = count_and_rank(c, i, number + i, 2 * number + i)
         rank = same_dimension(rank, its, "ranks of the inputs", expected="inputs of equal rank")
         total = None if count is None or total is None else total + count
     if rank is not None:
@@ -84,7 +84,7 @@ def _require_same_sizes(shapes: Sequence[Shape], axis: int) -> None:
 
 def _split(c: Inference) -> Sequence[Shape]:
     number = c.attrs["num_split"]
-    _, rank = parts(c, 1, 2, 3)
+    _, rank = count_and_rank(c, 1, 2, 3)
     axis, shape = scalar_value(c, 0), c.shape_value(3)
     if axis is not None and rank is not None:
         split_sizes(shape or (None,) * rank, int(axis), number)
@@ -102,7 +102,7 @@ def split_sizes(shape: Sequence[int | None], axis: int, number: int) -> tuple[in
 
 
 def _slice(c: Inference) -> Sequence[Shape]:
-    _, rank = parts(c, 0, 1, 2)
+    _, rank = count_and_rank(c, 0, 1, 2)
     for index in (3, 4):
         rank = same_dimension(rank, vector_size(c, index), "ranks", expected="start and size for each dimension")
     require_sizes(c, 2)
@@ -112,10 +112,10 @@ def _slice(c: Inference) -> Sequence[Shape]:
 
 
 def _slice_grad(c: Inference) -> Sequence[Shape]:
-    count, _ = parts(c, 1, None, 2)
-    kept, _ = parts(c, 3, 0, 2)
-    fits = count is None or kept is None or kept <= count
-    require(fits, f"output_indices has {kept} rows, input_indices {count}", expected="at most as many")
+    count, _ = count_and_rank(c, 1, None, 2)
+    output_count, _ = count_and_rank(c, 3, 0, 2)
+    fits = count is None or output_count is None or output_count <= count
+    require(fits, f"output_indices has {output_count} rows, input_indices {count}", expected="at most as many")
     return [(count,)]
 
 
@@ -199,13 +199,13 @@ def sparse_reshape(
     shape = cast_ops.cast(convert_to_tensor(shape, name="shape"), dtypes.int64)
     with name_scope(name, "SparseReshape", [sparse]) as scope:
         indices, sizes = sparse_reshape_op.many(sparse.indices, sparse.dense_shape, shape, name=scope)
-        wanted = complete(static_value(shape))
-        known = None if wanted is None else reshaped(sparse.dims, wanted.tolist())
-        if known is not None and num_elements(known) is not None:
-            sizes = constant(np.array(known, np.int64))
-        elif known is not None:
-            sizes.set_shape([len(known)])
-        return _with_shape(SparseTensor(indices, identity(sparse.values), sizes), known)
+        requested = complete(static_value(shape))
+        static_shape = None if requested is None else reshaped(sparse.dims, requested.tolist())
+        if static_shape is not None and num_elements(static_shape) is not None:
+            sizes = constant(np.array(static_shape, np.int64))
+        elif static_shape is not None:
+            sizes.set_shape([len(static_shape)])
+        return _with_shape(SparseTensor(indices, identity(sparse.values), sizes), static_shape)
 
 
 @export("sparse.expand_dims")
@@ -252,10 +252,10 @@ def sparse_transpose(
         order = convert_to_tensor(perm)
         indices = transpose(gather(transpose(sparse.indices), order))
         sizes = gather(sparse.dense_shape, order)
-        known = complete(static_value(order))
+        static_order = complete(static_value(order))
         result = SparseTensor(indices, sparse.values, sizes)
-        if known is not None and sparse.dims is not None:
-            result.set_shape([sparse.dims[d] for d in known.tolist()])
+        if static_order is not None and sparse.dims is not None:
+            result.set_shape([sparse.dims[d] for d in static_order.tolist()])
         return sparse_reorder(result)
 
 
@@ -302,13 +302,13 @@ def _concatenated(inputs: Sequence[SparseTensor], axis: int, expand: bool) -> Sh
     axis = normalize_axis(axis, len(columns))
     result: list[int | None] = []
     for d, sizes in enumerate(columns):
-        known = [size for size in sizes if size is not None]
+        static = [size for size in sizes if size is not None]
         if d == axis:
-            result.append(sum(known) if len(known) == len(sizes) else None)
+            result.append(sum(static) if len(static) == len(sizes) else None)
         elif expand:
-            result.append(max(known) if len(known) == len(sizes) else None)
+            result.append(max(static) if len(static) == len(sizes) else None)
         else:
-            result.append(known[0] if known else None)
+            result.append(static[0] if static else None)
     return tuple(result)
 
 

@@ -134,9 +134,9 @@ Transform = Callable[..., Tensor]
 
 def extend(tensor: Tensor, sizes: Any, rank: int) -> Tensor:
     """Zero-pads the ends of the last dimensions to at least the given sizes."""
-    shape, known = tensor.dims, constant_value(sizes) if isinstance(sizes, Tensor) else sizes
-    if shape is not None and None not in shape[-rank:] and known is not None:
-        missing = [max(int(n) - size, 0) for n, size in zip(known, shape[-rank:])]  # type: ignore[operator]
+    shape, static_sizes = tensor.dims, constant_value(sizes) if isinstance(sizes, Tensor) else sizes
+    if shape is not None and None not in shape[-rank:] and static_sizes is not None:
+        missing = [max(int(n) - size, 0) for n, size in zip(static_sizes, shape[-rank:])]  # type: ignore[operator]
         if not any(missing):
             return tensor
         return pad(tensor, [[0, 0]] * (len(shape) - rank) + [[0, n] for n in missing])
@@ -202,9 +202,9 @@ irfft3d = export("signal.irfft3d", "spectral.irfft3d")(_inverse_real(irfft3d_op,
 
 def number_of_terms(lengths: Any, dtype: DType) -> Any:
     """Returns the product of lengths, which may be a tensor."""
-    known = constant_value(lengths) if isinstance(lengths, Tensor) else lengths
-    if known is not None:
-        return cast_ops.cast(float(prod(int(n) for n in known)), dtype)
+    static_lengths = constant_value(lengths) if isinstance(lengths, Tensor) else lengths
+    if static_lengths is not None:
+        return cast_ops.cast(float(prod(int(n) for n in static_lengths)), dtype)
     return cast_ops.cast(reduce_prod(lengths), dtype)
 
 

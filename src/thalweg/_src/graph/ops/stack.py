@@ -11,7 +11,7 @@ from thalweg._src.graph.ops.declarations import stateful_op
 from thalweg._src.graph.ops.shape_functions import no_outputs, require
 
 
-def _made(c: Inference) -> Sequence[Shape]:
+def _new_handle(c: Inference) -> Sequence[Shape]:
     require(compatible(c.shapes[0], ()), "max_size is not a scalar", expected="a scalar max_size")
     return [()]
 
@@ -23,7 +23,7 @@ stack_op = stateful_op(
     elem_type=attr.types(),
     stack_name="",
     host="max_size",
-    infer=_made,
+    infer=_new_handle,
 )
 stack_push_op = stateful_op(
     "StackPushV2",

@@ -167,9 +167,9 @@ def _strided_slice_assign(c: Inference) -> Sequence[Shape]:
     for index in (1, 2, 3):
         vector_size(c, index)
     shape, bounds = handle_shape(c), [c.partial(i) for i in (1, 2, 3)]
-    known = [[UNKNOWN if e is None else e for e in bound.tolist()] for bound in bounds if bound is not None]
-    if shape is not None and len(known) == 3:
-        expected = sliced_shape(shape, items_of(c.attrs, known[0], known[1], known[2], len(shape)))
+    static = [[UNKNOWN if e is None else e for e in bound.tolist()] for bound in bounds if bound is not None]
+    if shape is not None and len(static) == 3:
+        expected = sliced_shape(shape, items_of(c.attrs, static[0], static[1], static[2], len(shape)))
         require(
             compatible(c.shapes[4], expected),
             f"cannot assign a value of shape {show(c.shapes[4])} to a slice of shape {show(expected)}",

@@ -167,8 +167,8 @@ def stateless_parameterized_truncated_normal(
     """Draws truncated normal numbers between two bounds."""
     with name_scope(name, "stateless_parameterized_truncated_normal", [shape, seed, means, stddevs]) as scope:
         parameters = [means, stddevs, minvals, maxvals]
-        given = next((p.dtype for p in parameters if hasattr(p, "dtype")), dtypes.float32)
-        tensors = [convert_to_tensor(parameter, given) for parameter in parameters]
+        dtype = next((p.dtype for p in parameters if hasattr(p, "dtype")), dtypes.float32)
+        tensors = [convert_to_tensor(parameter, dtype) for parameter in parameters]
         return stateless_parameterized_truncated_normal_op(shape_tensor(shape), seed, *tensors, name=scope)
 
 

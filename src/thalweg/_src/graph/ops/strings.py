@@ -47,11 +47,11 @@ def _join_shape(c: Inference) -> Sequence[Shape]:
     if not c.shapes:
         return [()]
     result: Shape = ()
-    for given in c.shapes:
-        if given is None:
+    for dims in c.shapes:
+        if dims is None:
             result = result or None
-        elif given:
-            result = merge(result or None, given)
+        elif dims:
+            result = merge(result or None, dims)
     return [result]
 
 

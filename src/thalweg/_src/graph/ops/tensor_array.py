@@ -19,7 +19,7 @@ def _handle_and_flow(c: Inference) -> Sequence[Shape]:
     return [_HANDLE, ()]
 
 
-def _made(c: Inference) -> Sequence[Shape]:
+def _new_handle(c: Inference) -> Sequence[Shape]:
     require(compatible(c.shapes[0], ()), "size is not a scalar", expected="a scalar size")
     return [_HANDLE, ()]
 
@@ -68,7 +68,7 @@ tensor_array_op = stateful_op(
     identical_element_shapes=False,
     tensor_array_name="",
     host="size",
-    infer=_made,
+    infer=_new_handle,
 )
 tensor_array_grad_op = op(
     "TensorArrayGradV3",

@@ -70,7 +70,7 @@ def _scalar(c: Inference, name: str, index: int) -> None:
 def _typed(variables: str, arguments: str) -> str:
     """Returns a schema: variables are resources, and arguments without a type are of type T."""
     inputs = [f"{name}: resource" for name in variables.split(", ")]
-    inputs += [part if ":" in part else f"{part}: T" for part in arguments.split(", ")]
+    inputs += [argument if ":" in argument else f"{argument}: T" for argument in arguments.split(", ")]
     return f"{', '.join(inputs)} ->"
 
 

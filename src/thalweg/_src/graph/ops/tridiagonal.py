@@ -107,12 +107,12 @@ def tridiagonal_matmul(
     """Multiplies tridiagonal matrices, in compact, sequence or matrix format, by others."""
     with name_scope(name, "tridiagonal_matmul", [diagonals, rhs]):
         if diagonals_format == "compact":
-            parts = unstack(convert_to_tensor(diagonals, name="diagonals"), num=3, axis=-2)
+            rows = unstack(convert_to_tensor(diagonals, name="diagonals"), num=3, axis=-2)
         elif diagonals_format == "sequence":
-            parts = [convert_to_tensor(part, name="diagonals") for part in diagonals]
+            rows = [convert_to_tensor(diagonal, name="diagonals") for diagonal in diagonals]
         else:
-            parts = unstack(compact_diagonals(diagonals, diagonals_format), num=3, axis=-2)
-        above, main, below = (expand_dims(part, -2) for part in parts)
+            rows = unstack(compact_diagonals(diagonals, diagonals_format), num=3, axis=-2)
+        above, main, below = (expand_dims(diagonal, -2) for diagonal in rows)
         return tridiagonal_matmul_op(above, main, below, convert_to_tensor(rhs, dtype=main.dtype, name="rhs"))
 
 
@@ -127,7 +127,7 @@ def compact_diagonals(diagonals: Any, layout: str) -> Tensor:
     if layout == "sequence":
         if not isinstance(diagonals, list | tuple) or len(diagonals) != 3:
             raise ValueError("diagonals is not a list of three tensors, which diagonals_format='sequence' requires")
-        above, main, below = (convert_to_tensor(part, name="diagonals") for part in diagonals)
+        above, main, below = (convert_to_tensor(diagonal, name="diagonals") for diagonal in diagonals)
         return stack([_extended(above, main, end=True), main, _extended(below, main, end=False)], axis=-2)
     if layout == "matrix":
         matrix = convert_to_tensor(diagonals, name="diagonals")
@@ -142,11 +142,11 @@ def compact_diagonals(diagonals: Any, layout: str) -> Tensor:
     raise ValueError(f"Unrecognized diagonals_format: {layout}")
 
 
-def _extended(part: Tensor, main: Tensor, end: bool) -> Tensor:
+def _extended(diagonal: Tensor, main: Tensor, end: bool) -> Tensor:
     """Pads an off-diagonal to the length of the main one; the added element is not read."""
-    known = part.dims is not None and main.dims is not None
-    if known and part.dims[-1] == main.dims[-1]:  # type: ignore[index]
-        return part
-    missing = shape(main)[-1] - shape(part)[-1]
-    filler = zeros(concat([shape(part)[:-1], [missing]], 0), part.dtype)
-    return concat([part, filler] if end else [filler, part], -1)
+    is_ranked = diagonal.dims is not None and main.dims is not None
+    if is_ranked and diagonal.dims[-1] == main.dims[-1]:  # type: ignore[index]
+        return diagonal
+    missing = shape(main)[-1] - shape(diagonal)[-1]
+    filler = zeros(concat([shape(diagonal)[:-1], [missing]], 0), diagonal.dtype)
+    return concat([diagonal, filler] if end else [filler, diagonal], -1)

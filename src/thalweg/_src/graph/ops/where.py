@@ -132,14 +132,14 @@ def one_hot(
 ) -> Tensor:
     """Adds a one-hot dimension: on_value at the index, off_value elsewhere."""
     with name_scope(name, "one_hot", [indices, depth, on_value, off_value]) as scope:
-        wanted = None if dtype is None else dtypes.as_dtype(dtype)
+        target = None if dtype is None else dtypes.as_dtype(dtype)
         for key, value in (("on_value", on_value), ("off_value", off_value)):
             if dtype is None and value is not None:
-                found = convert_to_tensor(value).dtype.base_dtype
-                if wanted not in (None, found):
-                    raise TypeError(f"{key} is {found.name}, the other value {wanted.name}")  # type: ignore[union-attr]
-                wanted = found
-        kind = wanted or dtypes.float32
+                value_type = convert_to_tensor(value).dtype.base_dtype
+                if target not in (None, value_type):
+                    raise TypeError(f"{key} is {value_type.name}, the other value {target.name}")  # type: ignore[union-attr]
+                target = value_type
+        kind = target or dtypes.float32
         values = []
         for value, default, key in ((on_value, 1, "on_value"), (off_value, 0, "off_value")):
             tensor = convert_to_tensor(_default(default, kind) if value is None else value, kind, name=key)
@@ -164,8 +164,8 @@ def sequence_mask(
             raise ValueError("maxlen must be scalar for sequence_mask")
         positions = range(0, limit, 1, dtype=limit.dtype)
         result: Tensor = less(positions, cast(expand_dims(counts, -1), limit.dtype))
-        wanted = dtypes.as_dtype(dtype)
-        return result if wanted is dtypes.bool else cast(result, wanted)
+        target = dtypes.as_dtype(dtype)
+        return result if target is dtypes.bool else cast(result, target)
 
 
 def _require_vector(c: Inference) -> Shape:

@@ -83,19 +83,19 @@ def window_of(attrs: Mapping[str, Any]) -> Window:
     strides = _inner(attrs["strides"], "strides", rank, first)
     dilations = _inner(attrs["dilations"], "dilations", rank, first) if "dilations" in attrs else (1,) * rank
     explicit: Pads = ()
-    given = attrs.get("explicit_paddings", ())
+    explicit_pads = attrs.get("explicit_paddings", ())
     if attrs["padding"] == "EXPLICIT":
         require(
-            len(given) == 2 * rank + 4 and min(given) >= 0,
-            f"explicit_paddings are {list(given)}",
+            len(explicit_pads) == 2 * rank + 4 and min(explicit_pads) >= 0,
+            f"explicit_paddings are {list(explicit_pads)}",
             expected=f"{2 * rank + 4} non-negative integers",
         )
-        pairs = tuple(zip(given[::2], given[1::2]))
+        pairs = tuple(zip(explicit_pads[::2], explicit_pads[1::2]))
         outer = (pairs[0], pairs[1 if first else -1])
         require(outer == ((0, 0), (0, 0)), "batch and channel dimensions cannot be padded", expected="zeros there")
         explicit = pairs[2:] if first else pairs[1:-1]
     else:
-        require(not given, "explicit_paddings are given", expected="none unless padding is EXPLICIT")
+        require(not explicit_pads, "explicit_paddings are given", expected="none unless padding is EXPLICIT")
     return Window(first, strides, dilations, attrs["padding"], explicit)
 
 

@@ -72,7 +72,7 @@ def _home() -> Graph:
 @export("keras.backend.get_uid")
 def get_uid(prefix: str = "") -> int:
     """Returns how often a prefix was asked for, this time included."""
-    counts = _home().kept(_NAMES, collections.Counter)
+    counts = _home().singleton(_NAMES, collections.Counter)
     counts[prefix] += 1
     return int(counts[prefix])
 
@@ -80,7 +80,7 @@ def get_uid(prefix: str = "") -> int:
 @export("keras.backend.reset_uids")
 def reset_uids() -> None:
     """Makes names start anew."""
-    _home()._kept.pop(_NAMES, None)
+    _home()._singletons.pop(_NAMES, None)
 
 
 def unique_object_name(name: str) -> str:
@@ -95,7 +95,7 @@ def clear_session() -> None:
     if executing_eagerly_outside_functions():
         home = _home()
         for key in (_NAMES, _VARIABLES, _PHASE, _OPTIMIZERS):
-            home._kept.pop(key, None)
+            home._singletons.pop(key, None)
     else:
         reset_default_graph()
         reset_uids()
@@ -110,12 +110,12 @@ def clear_session() -> None:
 def track_variable(variable: Any) -> None:
     """Makes the session of Keras initialize a variable before it runs a step."""
     if not executing_eagerly_outside_functions():
-        _home().kept(_VARIABLES, dict)[id(variable)] = variable
+        _home().singleton(_VARIABLES, dict)[id(variable)] = variable
 
 
 def track_optimizer(optimizer: Any) -> None:
     """Makes the session of Keras initialize the variables that an optimizer of tf.train will have created."""
-    _home().kept(_OPTIMIZERS, list).append(optimizer)
+    _home().singleton(_OPTIMIZERS, list).append(optimizer)
 
 
 @export("keras.backend.get_session")
@@ -141,10 +141,10 @@ def _find_session() -> Session:
 def _initialize(session: Session) -> None:
     """Initializes the variables of layers that have no value yet: some may have been restored."""
     graph = session.graph
-    tracked: dict[int, Any] = graph.kept(_VARIABLES, dict)
-    for optimizer in graph.kept(_OPTIMIZERS, list):
+    tracked: dict[int, Any] = graph.singleton(_VARIABLES, dict)
+    for optimizer in graph.singleton(_OPTIMIZERS, list):
         tracked.update({id(variable): variable for variable in optimizer.variables()})
-    done: dict[int, Any] = graph.kept(_INITIALIZED, weakref.WeakKeyDictionary).setdefault(session, {})
+    done: dict[int, Any] = graph.singleton(_INITIALIZED, weakref.WeakKeyDictionary).setdefault(session, {})
     new = [variable for key, variable in tracked.items() if key not in done]
     if not new:
         return
@@ -175,7 +175,7 @@ def manual_variable_initialization(value: bool) -> None:
 def learning_phase() -> Any:
     """Returns whether layers are in training: a boolean that a step may feed, or 0 or 1 if it was set."""
     home = _home()
-    fixed: dict[str, Any] = home.kept(_PHASE, dict)
+    fixed: dict[str, Any] = home.singleton(_PHASE, dict)
     if "value" in fixed:
         return fixed["value"]
     if home.executes:
@@ -191,9 +191,9 @@ def set_learning_phase(value: int | bool) -> None:
     """Sets whether layers are in training, 0 or 1, for the rest of the program."""
     if value not in (0, 1):
         raise ValueError(f"Expected learning phase to be 0 or 1, received {value!r}")
-    _home().kept(_PHASE, dict)["value"] = int(value)
+    _home().singleton(_PHASE, dict)["value"] = int(value)
 
 
 def symbolic_phase() -> Any:
     """Returns the placeholder that feeds the learning phase; None if nothing in the graph depends on it."""
-    return _home().kept(_PHASE, dict).get("tensor")
+    return _home().singleton(_PHASE, dict).get("tensor")

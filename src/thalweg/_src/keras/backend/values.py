@@ -96,7 +96,7 @@ def batch_set_value(tuples: Sequence[tuple[Any, Any]]) -> None:
 def _assignment(variable: Any) -> tuple[Tensor, Any]:
     """Returns a placeholder and the operation that assigns it to a variable, made once for each variable."""
     graph = variable.graph
-    made: Any = graph.kept(_ASSIGNMENTS, weakref.WeakKeyDictionary)
+    made: Any = graph.singleton(_ASSIGNMENTS, weakref.WeakKeyDictionary)
     if variable not in made:
         with graph.as_default(), graph.control_dependencies(None), name_scope(None):
             fed = placeholder(variable.dtype.base_dtype, variable.shape)

@@ -90,5 +90,5 @@ def compute_weighted_loss(losses: Any, sample_weight: Any = None, reduction: str
             total = reduce_sum(values)
             values = total if reduction == Reduction.SUM else div_no_nan(total, cast(size(values), total.dtype))
         is_sum = reduction == Reduction.SUM
-        get_default_graph().kept("last_loss", dict)["reduction"] = PlainReduction.SUM if is_sum else reduction
+        get_default_graph().singleton("last_loss", dict)["reduction"] = PlainReduction.SUM if is_sum else reduction
         return cast(values, losses.dtype)  # type: ignore[no-any-return]

@@ -54,7 +54,7 @@ class CollectiveKeys:
 
 def collective_keys() -> CollectiveKeys:
     """Returns the keys of the default graph."""
-    return get_default_graph().kept("collective_keys", CollectiveKeys)  # type: ignore[no-any-return]
+    return get_default_graph().singleton("collective_keys", CollectiveKeys)  # type: ignore[no-any-return]
 
 
 class CollectiveAllReduce(CrossDeviceOps):

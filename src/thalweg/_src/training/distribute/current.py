@@ -118,7 +118,7 @@ def require_replica_context(replica_ctx: ReplicaContext) -> None:
 def experimental_set_strategy(strategy: Strategy | None) -> None:
     """Makes a strategy the current one of the default graph from here on; None leaves it."""
     graph = get_default_graph()
-    held: list[contextlib.AbstractContextManager[Any]] = graph.kept("global_strategy", list)
+    held: list[contextlib.AbstractContextManager[Any]] = graph.singleton("global_strategy", list)
     mode = current_mode()
     if mode is not None and (mode.replica is not None or not held):
         raise RuntimeError("experimental_set_strategy was called inside `with strategy.scope():`: leave that first")

@@ -156,7 +156,7 @@ def compute_weighted_loss(
             with control_dependencies([assert_broadcastable(weights, losses)]):
                 loss = _reduced(multiply(values, weights), _count(values, weights, reduction), reduction)
         result: Tensor = cast(loss, losses.dtype)
-        get_default_graph().kept("last_loss", dict)["reduction"] = reduction
+        get_default_graph().singleton("last_loss", dict)["reduction"] = reduction
         add_loss(result, loss_collection)
         return result
 

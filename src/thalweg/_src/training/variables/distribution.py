@@ -38,7 +38,7 @@ class _Modes(threading.local):
 
 def current_mode() -> Mode | None:
     """Returns the context of this thread in the default graph; None outside of any strategy."""
-    stack = get_default_graph().kept("distribution", _Modes).stack
+    stack = get_default_graph().singleton("distribution", _Modes).stack
     return stack[-1] if stack else None
 
 
@@ -47,13 +47,13 @@ def losses_are_averaged() -> bool:
     mode = current_mode()
     if mode is None or not mode.strategy._scale_loss_for_estimator:
         return False
-    return bool(get_default_graph().kept("last_loss", dict).get("reduction") != "weighted_sum")
+    return bool(get_default_graph().singleton("last_loss", dict).get("reduction") != "weighted_sum")
 
 
 @contextlib.contextmanager
 def entered(mode: Mode) -> Iterator[None]:
     """Context manager: makes a context the current one in the default graph."""
-    stack = get_default_graph().kept("distribution", _Modes).stack
+    stack = get_default_graph().singleton("distribution", _Modes).stack
     stack.append(mode)
     try:
         yield

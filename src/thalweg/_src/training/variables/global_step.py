@@ -15,6 +15,7 @@ from thalweg._src.graph.scopes import GraphKeys
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.training.variables.replication import VariableAggregation
+from thalweg._src.training.variables.sessions import SessionLike
 from thalweg._src.training.variables.slots import filled_with
 from thalweg._src.training.variables.variable_scope import get_variable
 from thalweg._src.training.variables.variables import Variable
@@ -23,7 +24,7 @@ _log = logging.getLogger("thalweg")
 
 
 @export("train.global_step")
-def global_step(sess: Any, global_step_tensor: TensorLike) -> int:
+def global_step(sess: SessionLike, global_step_tensor: TensorLike) -> int:
     """Returns the value of the global step in a session."""
     require_members("sess", sess, "a session", "run")
     return int(sess.run(global_step_tensor))
@@ -64,7 +65,7 @@ def global_step_read(graph: Graph | None = None) -> Tensor | None:
         with graph.as_default(), graph.name_scope(f"{step.op.name}/"):
             return convert_to_tensor(step) + 0
 
-    return graph.kept("global_step_read", read)  # type: ignore[no-any-return]
+    return graph.singleton("global_step_read", read)  # type: ignore[no-any-return]
 
 
 @export("train.create_global_step", "contrib.framework.create_global_step", "contrib.slim.create_global_step")

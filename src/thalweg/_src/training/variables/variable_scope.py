@@ -201,14 +201,14 @@ class _ScopeStore(threading.local):
 
 
 def _scope_store() -> _ScopeStore:
-    return get_default_graph().kept("variable_scopes", _ScopeStore)  # type: ignore[no-any-return]
+    return get_default_graph().singleton("variable_scopes", _ScopeStore)  # type: ignore[no-any-return]
 
 
 def variable_store() -> VariableStore:
     """Returns the variables of the default graph; of eager execution, those of the current EagerVariableStore."""
     graph = get_default_graph()
     if not executing_eagerly_outside_functions():
-        return graph.kept("variable_store", VariableStore)  # type: ignore[no-any-return]
+        return graph.singleton("variable_store", VariableStore)  # type: ignore[no-any-return]
     return _eager.stores[-1] if _eager.stores else VariableStore()
 
 
@@ -274,7 +274,7 @@ Variable._use_resource_in_scope = staticmethod(lambda: get_variable_scope().use_
 
 
 @export("no_regularizer")
-def no_regularizer(_: Any) -> None:
+def no_regularizer(_: object) -> None:
     """Regularizes nothing, in a scope whose parent has a regularizer."""
     return None
 
@@ -333,7 +333,7 @@ class variable_scope:
         self,
         name_or_scope: str | VariableScope | None,
         default_name: str | None = None,
-        values: Any = None,
+        values: Sequence[TensorLike] | None = None,
         initializer: TensorLike | Callable[..., Any] | None = None,
         regularizer: Callable[..., Any] | None = None,
         caching_device: str | DeviceSpec | Callable[..., Any] | None = None,
@@ -474,7 +474,7 @@ def _jump(target: VariableScope, scope: VariableScope) -> Iterator[VariableScope
 
 @export("variable_op_scope")
 @parameters_of(variable_scope.__init__, without=["self", "values", "auxiliary_name_scope"], before="name_or_scope")
-def variable_op_scope(values: Any, **arguments: Any) -> variable_scope:
+def variable_op_scope(values: Sequence[TensorLike] | None, **arguments: Any) -> variable_scope:
     """Deprecated form of `variable_scope`, with the values first."""
     return variable_scope(values=values, **arguments)
 

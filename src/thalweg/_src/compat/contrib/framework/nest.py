@@ -9,12 +9,12 @@ from thalweg._src.base.errors import require_text
 from thalweg._src.base.export import export
 from thalweg._src.graph.nest import (
     assert_same_structure,
+    children,
     flatten,
-    has_parts,
+    has_children,
     is_nested,
     map_structure,
     pack_sequence_as,
-    parts,
     same_type,
     sorted_keys,
 )
@@ -49,7 +49,7 @@ def assert_shallow_structure(shallow_tree: Any, input_tree: Any, check_types: bo
         missing = [key for key in shallow_tree if key not in input_tree]
         if missing:
             raise ValueError(f"the input has no keys {missing}, only {list(input_tree)}")
-    shallow_parts, input_parts = parts(shallow_tree), parts(input_tree)
+    shallow_parts, input_parts = children(shallow_tree), children(input_tree)
     if len(shallow_parts) != len(input_parts):
         raise ValueError(f"the input has {len(input_parts)} parts, the shallow structure {len(shallow_parts)}")
     for shallow, part in zip(shallow_parts, input_parts):
@@ -67,7 +67,7 @@ def _parts_up_to(shallow: Any, value: Any) -> Iterator[Any]:
     if not is_nested(shallow):
         yield value
         return
-    for inner, part in zip(parts(shallow), parts(value)):
+    for inner, part in zip(children(shallow), children(value)):
         yield from _parts_up_to(inner, part)
 
 
@@ -111,15 +111,15 @@ def flatten_with_joined_string_paths(
 
 def paths_of(structure: Any, expand_composites: bool = False) -> Iterator[tuple[Any, ...]]:
     """Yields the path of each leaf: its keys, field names and indices."""
-    if not has_parts(structure, expand_composites):
+    if not has_children(structure, expand_composites):
         yield ()
         return
-    children = parts(structure)
+    inner = children(structure)
     if isinstance(structure, Mapping):
         names: Any = sorted_keys(structure)
     elif hasattr(type(structure), "__attrs_attrs__"):
         names = [field.name for field in type(structure).__attrs_attrs__]
     else:
-        names = getattr(structure, "_fields", range(len(children)))
-    for name, part in zip(names, children):
+        names = getattr(structure, "_fields", range(len(inner)))
+    for name, part in zip(names, inner):
         yield from ((name, *path) for path in paths_of(part, expand_composites))

@@ -12,7 +12,7 @@ from thalweg._src.graph.tensor import Tensor
 def sum_to_shape_of(x: Tensor, grad: Tensor) -> Tensor:
     """Sums a gradient over the dimensions along which x was broadcast; adds no nodes if the static shapes are equal."""
     grad = convert_to_tensor(grad)  # makes IndexedSlices dense
-    if _is_known(x.dims) and x.dims == grad.dims:
+    if _is_static(x.dims) and x.dims == grad.dims:
         return grad
     axes = _static_axes(x.dims, grad.dims)
     if axes is not None:  # ends in a Reshape, as in TensorFlow's graphs, even where the sum is enough
@@ -32,5 +32,5 @@ def _static_axes(x: Shape, grad: Shape) -> list[int] | None:
     return [*range(missing), *(i for i in ones if grad[i] != 1)]
 
 
-def _is_known(dims: Shape) -> bool:
+def _is_static(dims: Shape) -> bool:
     return dims is not None and None not in dims

@@ -12,6 +12,6 @@ from thalweg._src.graph.tensor import Tensor
 
 @gradient("Cast")
 def cast(op: Operation, grad: Tensor) -> Any:
-    source, wanted = op.inputs[0].dtype.base_dtype, op.outputs[0].dtype
-    smooth = all(dtype.is_floating or dtype.is_complex for dtype in (source, wanted))
+    source, target = op.inputs[0].dtype.base_dtype, op.outputs[0].dtype
+    smooth = all(dtype.is_floating or dtype.is_complex for dtype in (source, target))
     return cast_ops.cast(grad, source) if smooth else None

@@ -17,15 +17,15 @@ from thalweg._src.graph.tensor import Tensor
 
 @gradient("ConcatV2")
 def concat(op: Operation, grad: Tensor) -> list[Any]:
-    *parts, axis = op.inputs
-    known = complete(static_value(axis))
-    if known is not None:
-        sizes = [None if part.dims is None else part.dims[int(known)] for part in parts]
+    *tensors, axis = op.inputs
+    static_axis = complete(static_value(axis))
+    if static_axis is not None:
+        sizes = [None if tensor.dims is None else tensor.dims[int(static_axis)] for tensor in tensors]
         if None not in sizes:
             if len(set(sizes)) == 1:
-                return [*split_op.many(int(known), grad, num_split=len(parts)), None]
-            return [*split_v_op.many(grad, sizes, int(known), num_split=len(parts)), None]
-    shapes = shape_n(parts)
+                return [*split_op.many(int(static_axis), grad, num_split=len(tensors)), None]
+            return [*split_v_op.many(grad, sizes, int(static_axis), num_split=len(tensors)), None]
+    shapes = shape_n(tensors)
     offsets = concat_offset_op.many(axis if axis.dtype is dtypes.int32 else cast(axis, dtypes.int32), shapes)
     return [*(slice_op(grad, begin, size) for begin, size in zip(offsets, shapes)), None]
 

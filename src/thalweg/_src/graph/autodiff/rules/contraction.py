@@ -141,6 +141,6 @@ def _summed_to(grad: Tensor, dims: Tensor) -> Tensor:
 
 def _repeated(grad: Tensor, term: Term, x: Tensor, flat: Term, summed: list[str], dots: Any) -> Tensor:
     """Broadcasts a gradient along the summed labels, which follow the ellipsis."""
-    kept = _sizes(term, x, flat.after)
-    narrow = reshape(grad, concat([dots, [1] * len(summed), kept], 0))
-    return broadcast_to(narrow, concat([dots, _sizes(term, x, "".join(summed)), kept], 0))
+    remaining = _sizes(term, x, flat.after)
+    narrow = reshape(grad, concat([dots, [1] * len(summed), remaining], 0))
+    return broadcast_to(narrow, concat([dots, _sizes(term, x, "".join(summed)), remaining], 0))

@@ -38,15 +38,15 @@ def _merged(branch: Branch, grad: Any, data: Tensor) -> Any:
         assert row is not None, "rows of unknown rank"
         with branch.sibling.entered():
             nothing = zeros([0, *row[1:]], grad.values.dtype), zeros([0], grad.indices.dtype)
-        values, indices = (_merge(branch, own, other) for own, other in zip((grad.values, grad.indices), nothing))
+        values, indices = (_merge(branch, value, other) for value, other in zip((grad.values, grad.indices), nothing))
         return IndexedSlices(values, indices, dense)
     with graph.control_flow(branch.sibling):
         nothing_at_all = zeros_for(data, grad)
     return _merge(branch, grad, nothing_at_all)
 
 
-def _merge(branch: Branch, own: Tensor, other: Tensor) -> Tensor:
-    sides = {branch.side: bring(own, branch), not branch.side: bring(other, branch.sibling)}
+def _merge(branch: Branch, value: Tensor, other: Tensor) -> Tensor:
+    sides = {branch.side: bring(value, branch), not branch.side: bring(other, branch.sibling)}
     with branch.left():
         return merge_op.many([sides[False], sides[True]])[0]  # type: ignore[no-any-return]
 

@@ -31,13 +31,13 @@ def call_gradient(op: Operation, *grads: Any) -> list[Any]:
         _become_call(op, op.definition.function)
     function: GraphFunction = op.attrs["f"]
     if function.gradient in function.library:
-        given = [zeros_like(y) if g is None else convert_to_tensor(g) for y, g in zip(op.outputs, grads)]
-        return list(call(function.library[function.gradient], [*op.inputs, *given]).outputs)
+        output_grads = [zeros_like(y) if g is None else convert_to_tensor(g) for y, g in zip(op.outputs, grads)]
+        return list(call(function.library[function.gradient], [*op.inputs, *output_grads]).outputs)
     received = [index for index, grad in enumerate(grads) if grad is not None]
     both = forward_backward(function, received)
     _extend(op, both.forward)
-    given = [convert_to_tensor(grads[index]) for index in received]
-    return both.gradients(call(both.backward, both.arguments(op.inputs, op.outputs, given)).outputs)
+    output_grads = [convert_to_tensor(grads[index]) for index in received]
+    return both.gradients(call(both.backward, both.arguments(op.inputs, op.outputs, output_grads)).outputs)
 
 
 @gradient("If", "StatelessIf", "Case", "StatelessCase", "While", "StatelessWhile")
@@ -56,11 +56,11 @@ def symbolic_gradient_gradient(op: Operation, *grads: Any) -> list[Any]:
 
 def _become_call(op: Operation, function: GraphFunction) -> None:
     definition = stateful_partitioned_call_op if op.definition.stateful else partitioned_call_op
-    kept = {key: value for key, value in op.attrs.items() if key.startswith("_")}
+    private = {key: value for key, value in op.attrs.items() if key.startswith("_")}
     op.definition = definition
     op.attrs = {
         **definition.defaults,
-        **kept,
+        **private,
         "Tin": function.input_types,
         "Tout": function.output_types,
         "f": function,

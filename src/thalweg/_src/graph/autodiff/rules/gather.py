@@ -36,8 +36,8 @@ def gather_v1(op: Operation, grad: Tensor) -> list[Any]:
 @gradient("GatherV2")
 def gather_v2(op: Operation, grad: Tensor) -> list[Any]:
     params, indices, axis = op.inputs
-    known = complete(static_value(axis))
-    if known is not None and int(known) == 0 and op.attrs["batch_dims"] == 0:
+    static_axis = complete(static_value(axis))
+    if static_axis is not None and int(static_axis) == 0 and op.attrs["batch_dims"] == 0:
         return [_rows(params, indices, grad), None, None]
     return [_along_axis(params, indices, axis, op.attrs["batch_dims"], grad), None, None]
 
@@ -53,13 +53,13 @@ def _rows(params: Tensor, indices: Tensor, grad: Tensor) -> IndexedSlices:
 def _along_axis(params: Tensor, indices: Tensor, axis: Any, batch_dims: int, grad: Tensor) -> Tensor:
     """Scatter-adds gradients along an axis, with batch dimensions flattened to one and all others to two."""
     dims: Any = shape(params)
-    known = complete(static_value(axis))
-    where: Any = floormod(axis, cast(rank(params), axis.dtype)) if known is None else int(known)
+    static_axis = complete(static_value(axis))
+    where: Any = floormod(axis, cast(rank(params), axis.dtype)) if static_axis is None else int(static_axis)
     length = dims[where]
     if batch_dims < 0 and indices.dims is not None:
         batch_dims += len(indices.dims)
     after = dims[:0] if where == -1 else dims[where + 1 :]
-    batches, outer, inner = (reduce_prod(part) for part in (dims[:batch_dims], dims[batch_dims:where], after))
+    batches, outer, inner = (reduce_prod(sizes) for sizes in (dims[:batch_dims], dims[batch_dims:where], after))
     count: Any = reduce_prod(shape(indices)[batch_dims:])
     spread = transpose_op(reshape(grad, [batches, outer, count, inner]), [0, 2, 1, 3])
     starts = multiply(range(batches), length)
@@ -107,11 +107,11 @@ def tensor_scatter_extreme(op: Operation, grad: Tensor) -> list[Any]:
     """Divides the gradient of an element among all that are equal to it."""
     tensor, indices, updates = op.inputs
     result = op.outputs[0]
-    kept = cast(equal(tensor, result), grad.dtype)
+    unchanged = cast(equal(tensor, result), grad.dtype)
     written = cast(equal(updates, gather_nd_op(result, indices)), grad.dtype)
-    winners = add(kept, scatter_nd_op(indices, written, shape(tensor, out_type=indices.dtype)))
-    each = realdiv(grad, winners)
-    return [multiply(each, kept), None, multiply(gather_nd_op(each, indices), written)]
+    winners = add(unchanged, scatter_nd_op(indices, written, shape(tensor, out_type=indices.dtype)))
+    share = realdiv(grad, winners)
+    return [multiply(share, unchanged), None, multiply(gather_nd_op(share, indices), written)]
 
 
 @gradient("DynamicPartition")

@@ -59,7 +59,7 @@ def hsv_to_rgb(op: Operation, grad: Tensor) -> Tensor:
         by_hue.append(g * value * saturation * slope * 6)
         by_saturation.append(g * value * (clipped - 1))
         by_value.append(g * (1 - saturation + saturation * clipped))
-    return stack([math.add_n(parts) for parts in (by_hue, by_saturation, by_value)], axis=-1)
+    return stack([math.add_n(terms) for terms in (by_hue, by_saturation, by_value)], axis=-1)
 
 
 @gradient("AdjustContrastv2")

@@ -184,8 +184,8 @@ def _sine(cosine: Tensor) -> Tensor:
     return math.sqrt(subtract(_one(cosine), square(cosine)))
 
 
-def _real(part: Tensor) -> Tensor:
-    return math.complex(part, _zero(part))
+def _real(real: Tensor) -> Tensor:
+    return math.complex(real, _zero(real))
 
 
 # The gradients of functions of one tensor, from the incoming gradient, the input x and the output y.

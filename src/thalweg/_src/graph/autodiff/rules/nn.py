@@ -119,8 +119,8 @@ def softmax_cross_entropy(op: Operation, grad_loss: Tensor, grad_backprop: Tenso
         grad += _through_backprop(features, grad_backprop)
 
     def grad_labels() -> Tensor:
-        found = -column * nn.log_softmax_op(features)
-        return _sum_if_repeated(labels, found - grad_backprop if through else found, features)
+        direct = -column * nn.log_softmax_op(features)
+        return _sum_if_repeated(labels, direct - grad_backprop if through else direct, features)
 
     return [_sum_if_repeated(features, grad, labels), grad_labels]
 

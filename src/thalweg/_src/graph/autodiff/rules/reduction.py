@@ -57,7 +57,7 @@ def _is_reduced(op: Operation, sizes: Tensor) -> Tensor:
     return reduce_any(equal(expand_dims(range_of(rank), 1), axes), 1)
 
 
-def _kept(op: Operation, value: Tensor) -> Tensor:
+def _with_reduced_axes(op: Operation, value: Tensor) -> Tensor:
     """Restores the reduced dimensions of a value of the output's shape, with size 1."""
     if op.attrs["keep_dims"]:
         return value
@@ -76,7 +76,7 @@ def _kept(op: Operation, value: Tensor) -> Tensor:
 
 def _spread(op: Operation, grad: Tensor) -> Tensor:
     """Broadcasts the gradient of each result to the elements it was reduced from."""
-    return broadcast_to(_kept(op, grad), shape(op.inputs[0]))
+    return broadcast_to(_with_reduced_axes(op, grad), shape(op.inputs[0]))
 
 
 def _count(op: Operation) -> Any:
@@ -102,14 +102,14 @@ def mean(op: Operation, grad: Tensor) -> list[Any]:
 def extreme(op: Operation, grad: Tensor) -> list[Any]:
     """Elements that tie for the extreme value share the gradient."""
     x, axes = op.inputs
-    selected = cast(equal(x, _kept(op, op.outputs[0])), grad.dtype)
+    selected = cast(equal(x, _with_reduced_axes(op, op.outputs[0])), grad.dtype)
     count = reduce_sum(selected, axes, keepdims=True)
-    return [multiply(selected, realdiv(_kept(op, grad), count)), None]
+    return [multiply(selected, realdiv(_with_reduced_axes(op, grad), count)), None]
 
 
 @gradient("EuclideanNorm")
 def euclidean_norm(op: Operation, grad: Tensor) -> list[Any]:
-    return [multiply(op.inputs[0], _kept(op, realdiv(grad, op.outputs[0]))), None]
+    return [multiply(op.inputs[0], _with_reduced_axes(op, realdiv(grad, op.outputs[0]))), None]
 
 
 @gradient("Prod")
@@ -117,8 +117,8 @@ def prod(op: Operation, grad: Tensor) -> list[Any]:
     """The derivative by an element is the product of all others, never a quotient, so that zeros are handled."""
     x, axes = op.inputs[0], _axes(op)
     if axes is None:
-        return [multiply(_kept(op, grad), conj(_others_along(op))), None]
-    result = _kept(op, grad)
+        return [multiply(_with_reduced_axes(op, grad), conj(_others_along(op))), None]
+    result = _with_reduced_axes(op, grad)
     for axis in reversed(axes):
         result = multiply(result, conj(_others(x, axis)))
         x = reduce_prod(x, axis, keepdims=True)
@@ -170,8 +170,8 @@ def cumulative_logsumexp(op: Operation, grad: Tensor) -> list[Any]:
     """Sums positive and negative gradients separately, in log space as the values are."""
     x, axis = op.inputs
 
-    def share(part: Tensor) -> Tensor:
-        logs = where_v2(greater(part, 0), log(part), grad.dtype.min)
+    def share(weights: Tensor) -> Tensor:
+        logs = where_v2(greater(weights, 0), log(weights), grad.dtype.min)
         back = cumulative_logsumexp_op(
             subtract(logs, op.outputs[0]), axis, op.attrs["exclusive"], not op.attrs["reverse"]
         )

@@ -38,5 +38,5 @@ def conjugate_transpose(op: Operation, grad: Tensor) -> list[Any]:
 
 
 def _inverse(perm: Tensor) -> Any:
-    known = complete(static_value(perm))
-    return invert_permutation(perm) if known is None else np.argsort(known).astype(perm.dtype.as_numpy_dtype)
+    order = complete(static_value(perm))
+    return invert_permutation(perm) if order is None else np.argsort(order).astype(perm.dtype.as_numpy_dtype)

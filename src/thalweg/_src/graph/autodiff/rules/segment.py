@@ -51,8 +51,8 @@ def unsorted_segment_sum_gradient(op: Operation, grad: Tensor) -> list[Any]:
     rows = gather(grad, maximum(ids, zeros))
     # Trailing dimensions of size 1 make the condition broadcast over whole rows.
     trailing = fill(expand_dims(subtract(rank(rows), rank(ids)), 0), 1)
-    kept = reshape(greater_equal(ids, zeros), concat([shape(ids), trailing], 0))
-    return [where_v2(kept, rows, zeros_like(rows)), None, None]
+    counted = reshape(greater_equal(ids, zeros), concat([shape(ids), trailing], 0))
+    return [where_v2(counted, rows, zeros_like(rows)), None, None]
 
 
 @gradient("UnsortedSegmentMax", "UnsortedSegmentMin")
@@ -89,11 +89,11 @@ def _taken(segments: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
 
 def _shared(data: Tensor, ids: Tensor, count: Any, result: Tensor, grad: Tensor) -> Tensor:
     """Divides a segment's gradient among the rows that attain its extreme."""
-    found, counted = _taken(result, ids)
-    chosen = logical_and(equal(data, found), counted)
+    extremes, counted = _taken(result, ids)
+    chosen = logical_and(equal(data, extremes), counted)
     winners = unsorted_segment_sum(cast(chosen, grad.dtype), ids, count)
-    parts, _ = _taken(divide(grad, maximum(winners, ones_like(winners))), ids)
-    return where_v2(chosen, parts, zeros_like(parts))
+    shares, _ = _taken(divide(grad, maximum(winners, ones_like(winners))), ids)
+    return where_v2(chosen, shares, zeros_like(shares))
 
 
 def _of_product(data: Tensor, ids: Tensor, count: Any, product: Tensor, grad: Tensor) -> Tensor:

@@ -76,8 +76,8 @@ def sparse_tensor_dense_matmul(op: Operation, grad: Tensor) -> list[Any]:
 def _dense_indices(op: Operation) -> Tensor:
     """Returns the indices of the sparse values in the dense operand, which is broadcast, in its own rank."""
     indices, dense = op.inputs[0], op.inputs[3]
-    own = indices[:, size(op.inputs[2]) - reshape_ops.rank(dense) :]
-    return math.minimum(own, cast_ops.cast(reshape_ops.shape(dense), dtypes.int64) - 1)
+    trailing = indices[:, size(op.inputs[2]) - reshape_ops.rank(dense) :]
+    return math.minimum(trailing, cast_ops.cast(reshape_ops.shape(dense), dtypes.int64) - 1)
 
 
 def _scatter_add(dense: Tensor, indices: Tensor, values: Tensor) -> Tensor:
@@ -117,32 +117,32 @@ def sparse_dense_cwise_div(op: Operation, grad: Tensor) -> list[Any]:
     ]
 
 
-def _kept_indices(op: Operation) -> tuple[Tensor, Tensor]:
+def _reduced_indices(op: Operation) -> tuple[Tensor, Tensor]:
     """Returns a reduction's shape with sizes 1 along reduced axes, and the indices of the values in it."""
     indices, _, shape, axes = op.inputs
     rank = size(shape)
     positive = math.floormod(reshape(axes, [-1]) + rank, rank)
-    parts = [sequences_ops.range(rank), positive]
-    sizes = dynamic_stitch(parts, [shape, ones_like(positive, dtypes.int64)])
-    keep = dynamic_stitch(parts, [ones_like(shape), zeros_like(positive, dtypes.int64)])
+    positions = [sequences_ops.range(rank), positive]
+    sizes = dynamic_stitch(positions, [shape, ones_like(positive, dtypes.int64)])
+    keep = dynamic_stitch(positions, [ones_like(shape), zeros_like(positive, dtypes.int64)])
     return sizes, indices * keep
 
 
 @gradient("SparseReduceSum")
 def sparse_reduce_sum(op: Operation, grad: Tensor) -> list[Any]:
-    sizes, kept = _kept_indices(op)
-    return [None, gather_nd(reshape(grad, sizes), kept), None, None]
+    sizes, reduced_indices = _reduced_indices(op)
+    return [None, gather_nd(reshape(grad, sizes), reduced_indices), None, None]
 
 
 @gradient("SparseReduceMax")
 def sparse_reduce_max(op: Operation, grad: Tensor) -> list[Any]:
     """Values that tie for the maximum share the gradient."""
     indices, values, shape, axes = op.inputs
-    sizes, kept = _kept_indices(op)
-    greatest = gather_nd(reshape(op.outputs[0], sizes), kept)
+    sizes, reduced_indices = _reduced_indices(op)
+    greatest = gather_nd(reshape(op.outputs[0], sizes), reduced_indices)
     chosen = cast_ops.cast(equal(values, greatest), grad.dtype)
     counts = sparse_reduce_sum_op(indices, chosen, shape, axes, keep_dims=True)
-    share = gather_nd(reshape(grad, sizes), kept) / gather_nd(counts, kept)
+    share = gather_nd(reshape(grad, sizes), reduced_indices) / gather_nd(counts, reduced_indices)
     return [None, chosen * share, None, None]
 
 

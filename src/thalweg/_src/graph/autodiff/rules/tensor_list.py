@@ -33,8 +33,8 @@ def push_gradient(op: Operation, grad: Any) -> Any:
     element = op.inputs[1]
     if not _has_gradient(element):
         return None, None
-    known = is_fully_defined(element.dims) and element.dims != ()
-    sizes = list(element.dims or ()) if known else -1 if element.dtype is dtypes.variant else shape(element)
+    is_static = is_fully_defined(element.dims) and element.dims != ()
+    sizes = list(element.dims or ()) if is_static else -1 if element.dtype is dtypes.variant else shape(element)
     shorter, value = pop_back_op.many(grad, sizes, element_dtype=element.dtype)
     shorter.op.attrs["_or_zeros"] = True  # the gradient of a list that nothing was computed from is empty
     value.dims = element.dims

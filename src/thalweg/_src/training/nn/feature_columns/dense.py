@@ -200,7 +200,7 @@ class EmbeddingColumn(DenseColumn):
     def table(self, collections: Any, trainable: bool) -> Any:
         """Returns the embedding table; a shared one is created once per graph."""
         shape = [self.categorical_column.num_buckets, self.dimension]
-        shared = get_default_graph().kept("shared_embeddings", dict) if self.shared_name else {}
+        shared = get_default_graph().singleton("shared_embeddings", dict) if self.shared_name else {}
         if self.shared_name in shared:
             shared_table = shared[self.shared_name]
             if shared_table.get_shape().as_list() != shape:

@@ -98,7 +98,7 @@ class Layer(RestoresChildren):
 
     def _unique_name(self) -> str:
         """Returns the name of the class with a number that is unique in the graph."""
-        counts = get_default_graph().kept("layer_names", collections.Counter)
+        counts = get_default_graph().singleton("layer_names", collections.Counter)
         base = snake_case(type(self).__name__)
         counts[base] += 1
         return f"{base}_{counts[base]}"
