@@ -7,19 +7,19 @@ import pytest
 import thalweg as tf
 from thalweg._src.base import dtypes, errors
 from thalweg._src.graph.ir.lint import lint, problems
-from thalweg._src.graph.ir.step_graph import Node, StepGraph
+from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
 from thalweg._src.graph.op_def import OPS
 from thalweg._src.runtime import passes
 from thalweg._src.runtime.passes import PASSES, Pass
 
 
 def node(op_type: str, *inputs: Node, name: str = "", **attrs: object) -> Node:
-    given = [(producer, 0) for producer in inputs]
+    given = [Output(producer, 0) for producer in inputs]
     return Node(name or op_type, OPS.lookup(op_type), given, {"T": dtypes.float32, **attrs}, [dtypes.float32], [()])
 
 
 def step_of(*nodes: Node, feeds: tuple[Node, ...] = ()) -> StepGraph:
-    return StepGraph(list(nodes), list(feeds), [(nodes[-1], 0)])
+    return StepGraph(list(nodes), list(feeds), [Output(nodes[-1], 0)])
 
 
 def test_a_valid_graph_has_no_problems() -> None:
@@ -32,15 +32,15 @@ def test_every_problem_is_found() -> None:
     exp = node("Exp", x)
     other = Node("i", OPS.lookup("_Arg"), [], {"T": dtypes.int32}, [dtypes.int32], [()])
     guarded = node("Exp", x, name="guarded")
-    guarded.guard = (((x, 0), True),)
+    guarded.guard = ((Output(x, 0), True),)
     found = {
         "not fed": step_of(x, exp),
-        "comes before": StepGraph([exp, x], [x], [(exp, 0)]),
-        "not in the graph": StepGraph([exp], [], [(exp, 0)]),
+        "comes before": StepGraph([exp, x], [x], [Output(exp, 0)]),
+        "not in the graph": StepGraph([exp], [], [Output(exp, 0)]),
         "1 inputs, expected 2": step_of(x, node("AddV2", x), feeds=(x,)),
         "takes int32, expected float32": step_of(other, node("Exp", other), feeds=(other,)),
         "without being in it": step_of(x, guarded, node("Exp", guarded, name="outside"), feeds=(x,)),
-        "is a Exp": StepGraph([x, exp], [x, exp], [(exp, 0)]),
+        "is a Exp": StepGraph([x, exp], [x, exp], [Output(exp, 0)]),
     }
     for words, step in found.items():
         assert any(words in problem for problem in problems(step)), (words, list(problems(step)))

@@ -10,7 +10,7 @@ import pytest
 
 import thalweg as tf
 from thalweg._src.graph.ir.serialize import from_bytes, to_bytes
-from thalweg._src.graph.ir.step_graph import Node, Region, StepGraph
+from thalweg._src.graph.ir.step_graph import Node, Output, Region, StepGraph
 from thalweg._src.runtime import passes
 from thalweg._src.runtime.passes import PASSES, Compilation, Pass
 
@@ -70,9 +70,9 @@ def _assert_same_graph(a: StepGraph, b: StepGraph, pairs: dict[Node, Node]) -> N
     for x, y in zip([*a.nodes, *a.feeds], [*b.nodes, *b.feeds], strict=True):
         assert (x.name, x.type, x.device, x.order) == (y.name, y.type, y.device, y.order)
         assert (list(x.dtypes), list(x.shapes)) == (list(y.dtypes), list(y.shapes))
-        assert [(pairs[node], i) for node, i in x.inputs] == y.inputs
+        assert [Output(pairs[node], i) for node, i in x.inputs] == y.inputs
         assert [pairs[node] for node in x.controls] == y.controls
-        assert tuple(((pairs[node], i), side) for (node, i), side in x.guard) == y.guard
+        assert tuple((Output(pairs[node], i), side) for (node, i), side in x.guard) == y.guard
         assert x.attrs.keys() == y.attrs.keys()
         for key, value in x.attrs.items():
             if isinstance(value, Region):
@@ -80,7 +80,7 @@ def _assert_same_graph(a: StepGraph, b: StepGraph, pairs: dict[Node, Node]) -> N
                     _assert_same_graph(inner, other, pairs)
             else:
                 assert_same_value(value, y.attrs[key])
-    assert [(pairs[node], i) for node, i in a.fetches] == b.fetches
+    assert [Output(pairs[node], i) for node, i in a.fetches] == b.fetches
     assert [pairs[node] for node in a.feeds] == b.feeds
     assert [pairs[node] for node in a.targets] == b.targets
     assert (a.positions, a.is_unstructured) == (b.positions, b.is_unstructured)

@@ -15,7 +15,7 @@ from tests.graph.ir.graphs import GRAPHS, conditionals, devices, loops
 from tests.graph.ir.serialized import Parts
 from thalweg._src.graph.ir.lint import problems
 from thalweg._src.graph.ir.serialize import _HEADER, _padding, external_nodes, from_bytes, to_bytes
-from thalweg._src.graph.ir.step_graph import Node, Region, StepGraph
+from thalweg._src.graph.ir.step_graph import Node, Output, Region, StepGraph
 from thalweg._src.graph.ir.varints import decode_varints, encode_varints, unzigzag, zigzag
 from thalweg._src.graph.op_def import OPS
 
@@ -107,7 +107,7 @@ def test_integers_are_read_as_they_were_written() -> None:
 def node(op: str, *inputs: Node, name: str = "n", attrs: dict[str, Any] | None = None, **changes: Any) -> Node:
     given: dict[str, Any] = {"dtypes": [tf.float32], "shapes": [()], **changes}
     attrs = {"T": tf.float32} if attrs is None else attrs
-    return Node(name, OPS.lookup(op), [(each, 0) for each in inputs], attrs, **given)
+    return Node(name, OPS.lookup(op), [Output(each, 0) for each in inputs], attrs, **given)
 
 
 def arg(**changes: Any) -> Node:
@@ -115,19 +115,19 @@ def arg(**changes: Any) -> Node:
 
 
 def step(*nodes: Node, feeds: tuple[Node, ...] = ()) -> Parts:
-    return {"/device:CPU:0": StepGraph(list(nodes), list(feeds), [(nodes[-1], 0)])}
+    return {"/device:CPU:0": StepGraph(list(nodes), list(feeds), [Output(nodes[-1], 0)])}
 
 
 def _cyclic() -> Parts:
     first, second = node("Exp"), node("Exp", name="m")
-    first.inputs, second.inputs = [(second, 0)], [(first, 0)]
+    first.inputs, second.inputs = [Output(second, 0)], [Output(first, 0)]
     return step(first, second)
 
 
 def _deep_guard() -> Parts:
     x, p = arg(), arg(dtypes=[tf.bool])
     p.name, p.attrs = "p", {"T": tf.bool, "index": 1}
-    return step(x, p, node("Exp", x, guard=(((p, 0), True),) * 200), feeds=(x, p))
+    return step(x, p, node("Exp", x, guard=((Output(p, 0), True),) * 200), feeds=(x, p))
 
 
 def _named(name: str) -> Parts:

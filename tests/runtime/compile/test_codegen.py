@@ -14,7 +14,7 @@ import torch
 
 import thalweg as tf
 from thalweg._src.base import dtypes
-from thalweg._src.graph.ir.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node, Output
 from thalweg._src.graph.op_def import OPS
 from thalweg._src.runtime.compile.codegen import generate
 from thalweg._src.runtime.compile.segment import Segment
@@ -26,7 +26,7 @@ FLOAT = dtypes.float32
 
 def node(name, producers=(), outputs=1):
     """Returns a node with a name of its own choice; what it calls is given to `generate`."""
-    inputs = [p if isinstance(p, tuple) else (p, 0) for p in producers]
+    inputs = [p if isinstance(p, tuple) else Output(p, 0) for p in producers]
     return Node(name, OPS.lookup("Identity"), inputs, {"T": FLOAT}, [FLOAT] * outputs, [None] * outputs)
 
 
@@ -50,9 +50,9 @@ def add(a, b):
 @pytest.mark.parametrize("name", [*keyword.kwlist, *keyword.softkwlist, "step", "_", "__", "__name__", "segment_0"])
 def test_awkward_node_names(name):
     x, y = node("x"), node(f"scope/{name}")
-    y.inputs = [(x, 0)]
+    y.inputs = [Output(x, 0)]
     z = node("z", [y, x])
-    code = code_of({y: torch.neg, z: add}, [(y, 0), (z, 0)], [(x, 0)])
+    code = code_of({y: torch.neg, z: add}, [Output(y, 0), Output(z, 0)], [Output(x, 0)])
     values = code.function(Step(), torch.tensor(3.0))
     assert [float(v) for v in values] == [-3.0, 0.0]
 
@@ -62,11 +62,14 @@ def test_a_node_named_like_a_function_or_a_value(name):
     """Locals and globals of the function share one set of names."""
     x = node(name)
     first, second = node(name, [x, x]), node(f"other/{name}", [x])
-    second.inputs.append((first, 0))
+    second.inputs.append(Output(first, 0))
     known = node("known")
     last = node(name + "_1", [second, known])
     code = code_of(
-        {first: add, second: add, last: add}, [(last, 0)], [(x, 0)], constants={(known, 0): torch.tensor(0.5)}
+        {first: add, second: add, last: add},
+        [Output(last, 0)],
+        [Output(x, 0)],
+        constants={Output(known, 0): torch.tensor(0.5)},
     )
     (value,) = code.function(Step(), torch.tensor(1.0))
     assert float(value) == 3.5
@@ -102,7 +105,7 @@ def test_no_text_of_a_graph_is_in_the_code(name, monkeypatch):
 
     x = node(name)
     y = node(name, [x])
-    code = code_of({y: Call(Kernel(), (Input(0), name), {"texts": [name]})}, [(y, 0)], [(x, 0)])
+    code = code_of({y: Call(Kernel(), (Input(0), name), {"texts": [name]})}, [Output(y, 0)], [Output(x, 0)])
     (value,) = code.function(Step(), torch.tensor(1.0))
     assert float(value) == 2 and "HOSTILE" not in os.environ
     names = [n.id for n in ast.walk(ast.parse("\n".join(code.listing.lines))) if isinstance(n, ast.Name)]
@@ -112,7 +115,7 @@ def test_no_text_of_a_graph_is_in_the_code(name, monkeypatch):
 
 def test_names_that_unicode_makes_equal_are_two_values():
     x, y = node("\ufb01"), node("fi")  # a ligature and two letters: one identifier for Python
-    code = code_of({(z := node("z", [x, y])): torch.sub}, [(z, 0)], [(x, 0), (y, 0)])
+    code = code_of({(z := node("z", [x, y])): torch.sub}, [Output(z, 0)], [Output(x, 0), Output(y, 0)])
     (value,) = code.function(Step(), torch.tensor(5.0), torch.tensor(2.0))
     assert float(value) == 3
 
@@ -123,7 +126,7 @@ def test_a_kernel_named_like_the_function_itself():
 
     x = node("x")
     y = node("y", [x])
-    code = code_of({y: segment_3}, [(y, 0)], [(x, 0)], index=3)
+    code = code_of({y: segment_3}, [Output(y, 0)], [Output(x, 0)], index=3)
     assert code.function(Step(), 1) == (2,)
 
 
@@ -136,7 +139,7 @@ def test_different_functions_of_one_name():
 
     x = node("x")
     y, z = node("y", [x]), node("z", [x])
-    code = code_of({y: make(2), z: make(5)}, [(y, 0), (z, 0)], [(x, 0)])
+    code = code_of({y: make(2), z: make(5)}, [Output(y, 0), Output(z, 0)], [Output(x, 0)])
     assert code.function(Step(), 1) == (2, 5)
 
 
@@ -148,7 +151,7 @@ def test_lambdas_and_callable_objects():
     x = node("x")
     y = node("y", [x])
     z = node("z", [y])
-    code = code_of({y: lambda a: a * 2, z: Plus()}, [(z, 0)], [(x, 0)])
+    code = code_of({y: lambda a: a * 2, z: Plus()}, [Output(z, 0)], [Output(x, 0)])
     assert code.function(Step(), 3) == (7,)
 
 
@@ -196,7 +199,7 @@ def test_values_are_dropped_at_their_last_use_and_not_before():
     d = node("d", [c])
     e = node("e", [d, b])
     calls = {n: make(n.name) for n in (a, b, c, d, e)}
-    code = code_of(calls, [(d, 0)])
+    code = code_of(calls, [Output(d, 0)])
     (kept,) = code.function(Step())
     assert seen == [
         ("a", []),
@@ -214,7 +217,7 @@ def test_an_input_that_the_call_omits_is_not_kept():
     b = node("b", [a])
     c = node("c", [b, a])
     call = Call(torch.neg, (Input(0),))  # of b alone
-    code = code_of({a: lambda: torch.tensor(1.0), b: torch.neg, c: call}, [(c, 0)])
+    code = code_of({a: lambda: torch.tensor(1.0), b: torch.neg, c: call}, [Output(c, 0)])
     lines = code.text.splitlines()
     assert lines.index("    del a") == next(i for i, line in enumerate(lines) if "# b" in line) + 1
     assert float(code.function(Step())[0]) == 1.0
@@ -223,7 +226,7 @@ def test_an_input_that_the_call_omits_is_not_kept():
 def test_a_value_used_twice_by_one_node_is_dropped_once():
     a = node("a")
     b = node("b", [a, a])
-    code = code_of({a: lambda: 2, b: add}, [(b, 0)])
+    code = code_of({a: lambda: 2, b: add}, [Output(b, 0)])
     assert code.function(Step()) == (4,)
     assert code.text.count("del a") == 1
 
@@ -234,8 +237,10 @@ def test_a_value_used_twice_by_one_node_is_dropped_once():
 def test_several_outputs():
     x = node("x")
     split = node("split", [x], outputs=3)
-    total = node("total", [(split, 0), (split, 2)])
-    code = code_of({split: lambda a: (a, a * 10, a * 100), total: add}, [(total, 0), (split, 2)], [(x, 0)])
+    total = node("total", [Output(split, 0), Output(split, 2)])
+    code = code_of(
+        {split: lambda a: (a, a * 10, a * 100), total: add}, [Output(total, 0), Output(split, 2)], [Output(x, 0)]
+    )
     assert code.function(Step(), 1) == (101, 100)
 
 
@@ -252,8 +257,8 @@ def test_unused_outputs_are_not_kept():
         return unused[0]() is None
 
     p = node("p", outputs=2)
-    q = node("q", [(p, 0)])
-    assert code_of({p: pair, q: look}, [(q, 0)]).function(Step()) == (True,)
+    q = node("q", [Output(p, 0)])
+    assert code_of({p: pair, q: look}, [Output(q, 0)]).function(Step()) == (True,)
 
 
 def test_a_node_with_unused_outputs_still_runs():
@@ -267,7 +272,7 @@ def test_a_node_with_unused_outputs_still_runs():
 def test_a_value_fetched_twice_and_a_fetched_feed():
     x = node("x")
     y = node("y", [x])
-    code = code_of({y: torch.neg}, [(y, 0), (x, 0), (y, 0)], [(x, 0)])
+    code = code_of({y: torch.neg}, [Output(y, 0), Output(x, 0), Output(y, 0)], [Output(x, 0)])
     values = code.function(Step(), torch.tensor(2.0))
     assert [float(v) for v in values] == [-2.0, 2.0, -2.0]
 
@@ -303,7 +308,7 @@ LITERALS = [
 @pytest.mark.parametrize("literal", LITERALS, ids=repr)
 def test_literals_are_passed_unchanged(literal):
     y = node("y")
-    code = code_of({y: Call(lambda *a, **k: (a, k), (literal,), {"key": literal})}, [(y, 0)])
+    code = code_of({y: Call(lambda *a, **k: (a, k), (literal,), {"key": literal})}, [Output(y, 0)])
     (((positional,), keywords),) = code.function(Step())
     for value in (positional, keywords["key"]):
         assert type(value) is type(literal)
@@ -316,14 +321,16 @@ def test_nested_calls_lists_of_inputs_and_the_step():
     inner = Call(add, (Input(1), 1))
     call = Call(lambda step, items, other: (step, items, other), (STEP, [Input(0), inner, 7]), {"other": Input(0)})
     step = Step()
-    assert code_of({y: call}, [(y, 0)], [(a, 0), (b, 0)]).function(step, 10, 20) == ((step, [10, 21, 7], 10),)
+    assert code_of({y: call}, [Output(y, 0)], [Output(a, 0), Output(b, 0)]).function(step, 10, 20) == (
+        (step, [10, 21, 7], 10),
+    )
 
 
 def test_constants_are_globals():
     known, x = node("known"), node("x")
     y = node("y", [known, x])
     value = torch.tensor(5.0)
-    code = code_of({y: add}, [(y, 0), (known, 0)], [(x, 0)], constants={(known, 0): value})
+    code = code_of({y: add}, [Output(y, 0), Output(known, 0)], [Output(x, 0)], constants={Output(known, 0): value})
     total, fetched = code.function(Step(), torch.tensor(1.0))
     assert float(total) == 6.0 and fetched is value
 
@@ -337,7 +344,7 @@ def test_lines_map_to_nodes():
     for i in range(100):
         previous = node(f"n{i}", [previous])
         nodes.append(previous)
-    code = code_of(dict.fromkeys(nodes, torch.neg), [(previous, 0)], [(x, 0)])
+    code = code_of(dict.fromkeys(nodes, torch.neg), [Output(previous, 0)], [Output(x, 0)])
     lines = code.text.splitlines()
     assert [n.name for n in code.nodes.values()] == [n.name for n in nodes]
     for number, n in code.nodes.items():
@@ -351,7 +358,7 @@ def test_tracebacks_show_the_generated_line():
     def fail(a):
         raise RuntimeError("no")
 
-    code = code_of({y: fail}, [(y, 0)], [(x, 0)])
+    code = code_of({y: fail}, [Output(y, 0)], [Output(x, 0)])
     with pytest.raises(RuntimeError) as caught:
         code.function(Step(), 1)
     assert "culprit = fail(x)" in "".join(traceback.format_exception(caught.value))
@@ -377,7 +384,7 @@ def test_twenty_thousand_nodes():
     for i in range(20_000):
         previous = node(f"scope_{i % 7}/value", [previous])
         calls[previous] = Call(add, (Input(0), 1))
-    code = code_of(calls, [(previous, 0)], [(x, 0)])
+    code = code_of(calls, [Output(previous, 0)], [Output(x, 0)])
     assert code.function(Step(), 0) == (20_000,)
     assert len(code.nodes) == 20_000
     assert len(set(code.names.values())) == 20_001

@@ -10,7 +10,7 @@ import torch
 
 import thalweg as tf
 from thalweg._src.base import dtypes
-from thalweg._src.graph.ir.step_graph import Node, StepGraph
+from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
 from thalweg._src.graph.op_def import OPS
 from thalweg._src.runtime.compile.segment import split_into_segments
 from thalweg._src.runtime.executable import Executable
@@ -30,7 +30,7 @@ def receive(name, controls=(), order=0):
 
 def plain(name, op_type, producers, controls=(), order=0):
     attrs = {"T": FLOAT, "N": len(producers)} if op_type == "AddN" else {"T": FLOAT}
-    inputs = [(p, 0) for p in producers]
+    inputs = [Output(p, 0) for p in producers]
     return Node(name, OPS.lookup(op_type), inputs, attrs, [FLOAT], [()], controls=list(controls), order=order)
 
 
@@ -40,7 +40,7 @@ def constant(name, value, controls=()):
 
 
 def step_of(nodes, fetches):
-    step = StepGraph(list(nodes), [], [(node, 0) for node in fetches])
+    step = StepGraph(list(nodes), [], [Output(node, 0) for node in fetches])
     step.prune_and_sort()
     return step
 
@@ -130,8 +130,8 @@ def test_values_between_segments_are_inputs_and_outputs():
     early = plain("early", "AddN", [one, two])
     late = plain("late", "AddN", [early, a])
     first, second = split_into_segments(step_of([], [late]))
-    assert first.outputs == [(early, 0)] and not first.inputs
-    assert set(second.inputs) == {(early, 0), (a, 0)} and second.outputs == [(late, 0)]
+    assert first.outputs == [Output(early, 0)] and not first.inputs
+    assert set(second.inputs) == {Output(early, 0), Output(a, 0)} and second.outputs == [Output(late, 0)]
     assert second.after == {first.index} and not first.after
 
 
@@ -140,7 +140,7 @@ def test_control_edges_cross_segments_without_values():
     early = plain("early", "Neg", [b])
     late = plain("late", "Neg", [a], controls=[early])
     first, second = split_into_segments(step_of([], [late]))
-    assert first.outputs == [] and second.inputs == [(a, 0)]
+    assert first.outputs == [] and second.inputs == [Output(a, 0)]
     assert second.after == {first.index}
 
 
@@ -210,12 +210,12 @@ def test_segments_wait_only_for_what_they_need():
     sent = Node(
         "sent",
         OPS.lookup("_Send"),
-        [(early, 0)],
+        [Output(early, 0)],
         {"T": FLOAT, "tensor_name": "early", "send_device": "here", "recv_device": "outside"},
         [],
         [],
     )
-    step = StepGraph([], [], [(both, 0)], [sent])
+    step = StepGraph([], [], [Output(both, 0)], [sent])
     step.prune_and_sort()
     executable = Executable([Program(step, HOST)], 1, "")
     running = Step()

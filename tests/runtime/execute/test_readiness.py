@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from thalweg._src.base import dtypes
-from thalweg._src.graph.ir.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node, Output
 from thalweg._src.graph.op_def import OPS
 from thalweg._src.runtime.execute import readiness, token_machine
 from thalweg._src.runtime.execute.readiness import Readiness, Schedule
@@ -93,7 +93,7 @@ def test_empty_program_is_over_at_once():
 
 def test_values_are_dropped_after_their_last_use():
     producer = node("producer")
-    once, twice = (producer, 0), (producer, 1)
+    once, twice = Output(producer, 0), Output(producer, 1)
     events = Events({producer: (), 0: (producer,), 1: (producer,)}, taken=[once, twice, twice])
     assert events.readiness.used(twice) is False
     assert events.readiness.used(once) is True
@@ -103,7 +103,7 @@ def test_values_are_dropped_after_their_last_use():
 
 def test_fetched_values_are_kept():
     producer = node("producer")
-    fetch = (producer, 0)
+    fetch = Output(producer, 0)
     events = Events({producer: (), 0: (producer,)}, taken=[fetch, fetch])  # the fetch itself and segment 0
     assert events.readiness.used(fetch) is False
     assert events.readiness.uses == {fetch: 1}

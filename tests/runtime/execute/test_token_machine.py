@@ -9,13 +9,13 @@ from collections import Counter
 import pytest
 
 from thalweg._src.base import dtypes, errors
-from thalweg._src.graph.ir.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node, Output
 from thalweg._src.graph.op_def import OPS
 from thalweg._src.runtime.execute.token_machine import DEAD, TokenMachine
 
 
 def node(name, op_type="Identity", *inputs, controls=(), count=1, **attrs):
-    outputs = [given if isinstance(given, tuple) else (given, 0) for given in inputs]
+    outputs = [given if isinstance(given, tuple) else Output(given, 0) for given in inputs]
     definition = OPS.lookup(op_type)
     return Node(name, definition, outputs, attrs, [dtypes.int32] * count, [()] * count, controls=list(controls))
 
@@ -43,7 +43,7 @@ class Events:
     """Feeds events to a token machine and checks after each what must always hold."""
 
     def __init__(self, nodes, fetches=()):
-        self.machine = TokenMachine(nodes, [(fetch, 0) for fetch in fetches])
+        self.machine = TokenMachine(nodes, [Output(fetch, 0) for fetch in fetches])
         self.pending, self.fired = {}, set()
 
     def start(self):
@@ -119,7 +119,7 @@ def test_chain():
     assert events.pending["third"].inputs == [2]
     assert events.finish("third", 3) == []
     assert events.is_over()
-    assert events.machine.fetched == {(third, 0): 3}
+    assert events.machine.fetched == {Output(third, 0): 3}
 
 
 def test_node_waits_for_all_of_its_inputs():
@@ -141,7 +141,7 @@ def test_empty_graph_is_over_after_its_start():
 def diamond():
     value = node("value", "Const")
     switch = node("switch", "Switch", value, value, count=2)
-    no, yes = node("no", "Identity", switch), node("yes", "Identity", (switch, 1))
+    no, yes = node("no", "Identity", switch), node("yes", "Identity", Output(switch, 1))
     return [value, switch, no, yes, node("merge", "Merge", no, yes, count=2)]
 
 
@@ -168,15 +168,15 @@ def test_merge_takes_the_living_branch_whichever_ends_first(taken, dead):
 def test_merge_of_dead_values_is_dead():
     value = node("value", "Const")
     switch = node("switch", "Switch", value, value, count=2)
-    inner = node("inner", "Switch", (switch, 1), value, count=2)
-    merge = node("merge", "Merge", inner, (inner, 1), count=2)
+    inner = node("inner", "Switch", Output(switch, 1), value, count=2)
+    merge = node("merge", "Merge", inner, Output(inner, 1), count=2)
     events = Events([value, switch, inner, merge], [merge])
     events.start()
     events.finish("value", 1)
     assert events.finish("switch", 1, DEAD) == ["dead inner"]
     assert events.finish("dead inner") == ["dead merge"]
     assert events.finish("dead merge") == []
-    assert events.machine.fetched == {(merge, 0): DEAD}
+    assert events.machine.fetched == {Output(merge, 0): DEAD}
 
 
 def test_fetch_of_a_branch_that_is_not_taken_stays_dead():
@@ -185,7 +185,7 @@ def test_fetch_of_a_branch_that_is_not_taken_stays_dead():
     events.start()
     events.finish_all({"value": True, "yes": 5})
     assert events.is_over()
-    assert events.machine.fetched == {(nodes[2], 0): DEAD, (nodes[3], 0): 5}
+    assert events.machine.fetched == {Output(nodes[2], 0): DEAD, Output(nodes[3], 0): 5}
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
@@ -213,7 +213,7 @@ def test_while_loop(count):
     assert events.finish(f"dead next/loop:{count}") == []
     assert events.finish("after", count) == []
     assert events.is_over()
-    assert events.machine.fetched == {(after, 0): count}
+    assert events.machine.fetched == {Output(after, 0): count}
 
 
 def counting(parallel_iterations):
@@ -322,7 +322,7 @@ def test_dead_enter_gives_a_dead_exit():
     value = node("value", "Const")
     switch = node("switch", "Switch", value, value, count=2)
     constant = enter("constant", value, is_constant=True)
-    loop = Loop(enter("enter", (switch, 1)), body=[constant])
+    loop = Loop(enter("enter", Output(switch, 1)), body=[constant])
     after = node("after", "Identity", loop.exit)
     events = Events([value, switch, constant, *loop.nodes, after], [after])
     events.start()
@@ -332,13 +332,13 @@ def test_dead_enter_gives_a_dead_exit():
     assert events.finish("constant", 7) == ["dead after"]  # the frame is closed when its last value has entered
     assert events.finish("dead after") == []
     assert events.is_over()
-    assert events.machine.fetched == {(after, 0): DEAD}
+    assert events.machine.fetched == {Output(after, 0): DEAD}
 
 
 def test_dead_enter_around_a_nested_loop_gives_the_dead_exit_of_the_outer_frame():
     value = node("value", "Const")
     switch = node("switch", "Switch", value, value, count=2)
-    outer = Loop(enter("outer_enter", (switch, 1), "outer"), "outer_")
+    outer = Loop(enter("outer_enter", Output(switch, 1), "outer"), "outer_")
     inner = Loop(enter("inner_enter", (outer.switch, 1), "inner"), "inner_")
     outer.add.inputs = [(inner.exit, 0)]
     after = node("after", "Identity", outer.exit)
@@ -375,7 +375,7 @@ def test_fetch_inside_a_loop_gets_no_value():
 def test_control_edges_order_and_kill():
     value = node("value", "Const")
     switch = node("switch", "Switch", value, value, count=2)
-    no, yes = node("no", "Identity", switch), node("yes", "Identity", (switch, 1))
+    no, yes = node("no", "Identity", switch), node("yes", "Identity", Output(switch, 1))
     after_no = node("after_no", "Identity", value, controls=[no])
     after_yes = node("after_yes", "NoOp", controls=[value, yes], count=0)
     events = Events([value, switch, no, yes, after_no, after_yes])
@@ -400,7 +400,7 @@ def test_control_edge_of_a_switch_is_alive():
 def test_merge_waits_for_its_control_edges():
     value, other = node("value", "Const"), node("other", "Const")
     switch = node("switch", "Switch", value, value, count=2)
-    merge = node("merge", "Merge", switch, (switch, 1), controls=[other], count=2)
+    merge = node("merge", "Merge", switch, Output(switch, 1), controls=[other], count=2)
     events = Events([value, other, switch, merge])
     events.start()
     events.finish("value", 1)
@@ -412,7 +412,7 @@ def test_merge_waits_for_its_control_edges():
 def test_dead_control_edge_leaves_a_merge_alive():
     value = node("value", "Const")
     switch = node("switch", "Switch", value, value, count=2)
-    no, yes = node("no", "Identity", switch), node("yes", "Identity", (switch, 1))
+    no, yes = node("no", "Identity", switch), node("yes", "Identity", Output(switch, 1))
     merge = node("merge", "Merge", switch, yes, controls=[no], count=2)
     events = Events([value, switch, no, yes, merge])
     events.start()
@@ -440,7 +440,7 @@ def test_merge_of_a_loop_waits_for_its_control_edges_in_every_iteration():
 def test_control_trigger_runs_after_dead_nodes():
     value = node("value", "Const")
     switch = node("switch", "Switch", value, value, count=2)
-    no, yes = node("no", "Identity", switch), node("yes", "Identity", (switch, 1))
+    no, yes = node("no", "Identity", switch), node("yes", "Identity", Output(switch, 1))
     trigger = node("trigger", "ControlTrigger", controls=[no, yes], count=0)
     after = node("after", "NoOp", controls=[trigger], count=0)
     events = Events([value, switch, no, yes, trigger, after])

@@ -22,11 +22,12 @@ from tests.strategies import valid
 from tests.test_bad_input import NAMES, NEVER_RUNS
 from thalweg._src.compiler.optimize.build import step_graph
 from thalweg._src.compiler.partition.host_memory import assign_memory, on_host
+from thalweg._src.graph.ir.step_graph import Output
 from thalweg._src.graph.op_def import OPS
 from thalweg._src.graph.ops.constants import array_constant
 from thalweg._src.graph.ops.state import var_handle_op
 from thalweg._src.runtime.compile.bind import bind_node
-from thalweg._src.runtime.kernels.registry import Known, device_types, invoke
+from thalweg._src.runtime.kernels.registry import Constant, device_types, invoke
 from thalweg._src.runtime.kernels.types import TORCH, from_numpy
 from thalweg._src.runtime.resources.containers import Containers
 from thalweg._src.runtime.resources.devices import Device
@@ -124,13 +125,13 @@ def run(step, feeds, variables, answer):
     """
     assign_memory(step)
     device = Device("/device:GPU:0", "GPU", AWAY, Containers())
-    values = {(node, 0): from_numpy(feeds[node], node.dtypes[0]) for node in step.feeds}
+    values = {Output(node, 0): from_numpy(feeds[node], node.dtypes[0]) for node in step.feeds}
     with FakeTensorMode(allow_non_fake_inputs=True), Away(answer) as away, torch.inference_mode():
         for node in step.nodes:
             if node.type == "_Arg":
                 continue
             kernel = bind_node(node, device)
-            if isinstance(kernel, Known):
+            if isinstance(kernel, Constant):
                 result = kernel.value
                 if isinstance(result, VariableResource) and result.name in variables:
                     held = variables[result.name]
@@ -138,7 +139,7 @@ def run(step, feeds, variables, answer):
             else:
                 result = invoke(kernel, [values[output] for output in node.inputs], Step())
             results = [result] if len(node.dtypes) == 1 else list(result or ())
-            values.update(((node, i), value) for i, value in enumerate(results))
+            values.update((Output(node, i), value) for i, value in enumerate(results))
             if node.name == "tried":
                 _require_sides(node, results)
                 return away.waits
@@ -147,7 +148,7 @@ def run(step, feeds, variables, answer):
 
 def _require_sides(node, results):
     for index, value in enumerate(results):
-        if isinstance(value, torch.Tensor) and value.device.type != ("cpu" if on_host((node, index)) else "away"):
+        if isinstance(value, torch.Tensor) and value.device.type != ("cpu" if on_host(Output(node, index)) else "away"):
             raise AssertionError(f"output {index} is on {value.device}")
 
 

@@ -18,6 +18,7 @@ from thalweg._src.compiler.partition.graphdef import partition_graph_def
 from thalweg._src.compiler.partition.host_memory import on_host
 from thalweg._src.compiler.place.place import Placement
 from thalweg._src.graph.gc_pause import collector_paused
+from thalweg._src.graph.ir.step_graph import Output
 from thalweg._src.runtime.compile.failure import explain
 from thalweg._src.runtime.compile.inductor import warn
 from thalweg._src.runtime.compile.tiers import StepTiers, Tier, Tiers
@@ -84,7 +85,7 @@ class Executable:
     @functools.cached_property
     def host_feeds(self) -> list[int]:
         """The feeds that are taken from host memory."""
-        return [feed.attrs["index"] for program in self.programs for feed in program.feeds if on_host((feed, 0))]
+        return [feed.attrs["index"] for program in self.programs for feed in program.feeds if on_host(Output(feed, 0))]
 
     @functools.cached_property
     def fetch_devices(self) -> list[Device | None]:
@@ -93,7 +94,7 @@ class Executable:
         for program in self.programs:
             for position, (node, index) in program.numbered_fetches:
                 is_value = node.dtypes[index] not in (resource, variant)
-                if program.device.type != "CPU" and is_value and not on_host((node, index)):
+                if program.device.type != "CPU" and is_value and not on_host(Output(node, index)):
                     found[position] = program.device
         return found
 

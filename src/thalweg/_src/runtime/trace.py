@@ -14,7 +14,7 @@ import torch
 
 from thalweg._src.base.config import DeviceStepStats, NodeExecStats, RunMetadata
 from thalweg._src.compiler.partition.host_memory import on_host
-from thalweg._src.graph.ir.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node, Output
 from thalweg._src.runtime.resources.accelerators import Accelerator, Event
 from thalweg._src.runtime.resources.devices import Device
 
@@ -109,7 +109,7 @@ def _runs_on_host(node: Node) -> bool:
         return True
     if node.type in ("_CopyToHost", "_While") or not node.dtypes:
         return False
-    return all(on_host((node, index)) for index in range(len(node.dtypes)))
+    return all(on_host(Output(node, index)) for index in range(len(node.dtypes)))
 
 
 class Trace:

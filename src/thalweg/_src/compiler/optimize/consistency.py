@@ -121,7 +121,7 @@ class _Sections:
         parts = {task: inside.get(task, []) for task in tasks}
         begun = self._lock("updates", "_BeginTransaction", parts, self.coordinator, attrs)
         prepared = [
-            self._node("prepare", "_PrepareTransaction", task, {}, [(begun[task], 0)], parts[task])
+            self._node("prepare", "_PrepareTransaction", task, {}, [Output(begun[task], 0)], parts[task])
             for task in participants
         ]
         commit = self._node(
@@ -129,12 +129,14 @@ class _Sections:
             "_CommitTransaction",
             self.coordinator,
             {"N": len(prepared), "participants": tuple(participants)},
-            [(begun[self.coordinator], 0), *((node, 0) for node in prepared)],
+            [Output(begun[self.coordinator], 0), *(Output(node, 0) for node in prepared)],
             parts[self.coordinator],
         )
         decided = {self.coordinator: commit}
         for task in participants:
-            decided[task] = self._node("decided", "_EndTransaction", task, {}, [(begun[task], 0), (commit, 0)])
+            decided[task] = self._node(
+                "decided", "_EndTransaction", task, {}, [Output(begun[task], 0), Output(commit, 0)]
+            )
         for task, lock in begun.items():
             for node in later.get(task, ()):
                 node.controls = [*node.controls, decided[task]]
@@ -203,7 +205,7 @@ class _Sections:
             else:
                 after = [locks[first]]
             mutex = self._node("mutex", "MutexV2", task, {"container": "", "shared_name": _NAME})
-            locks[task] = self._node(name, op_type, task, attrs(task), [(mutex, 0)], after)
+            locks[task] = self._node(name, op_type, task, attrs(task), [Output(mutex, 0)], after)
         for task, part in parts.items():
             for node in part:
                 node.controls = [*node.controls, locks[task]]
@@ -219,7 +221,7 @@ class _Sections:
         ]
 
     def _end(self, name: str, op_type: str, lock: Node, after: Sequence[Node]) -> None:
-        node = self._node(name, op_type, self._task(lock), {}, [(lock, 0)], after)
+        node = self._node(name, op_type, self._task(lock), {}, [Output(lock, 0)], after)
         self.released.append(node)
         self.step.targets.append(node)
 

@@ -34,7 +34,7 @@ def fold(step: StepGraph, evaluate: Evaluate) -> None:
             constant = node.like(
                 "Const", [], attrs, name=name, dtypes=[node.dtypes[index]], shapes=[value.shape], controls=[]
             )
-            replaced[node, index] = (constant, 0)
+            replaced[Output(node, index)] = Output(constant, 0)
             moved.setdefault(node, constant)
     if replaced:
         step.rewrite(replaced, moved)

@@ -30,7 +30,7 @@ def eliminate_common_subexpressions(step: StepGraph) -> None:
         known = first.setdefault(key, node)
         if known is not node:
             moved[node] = known
-            replaced.update(((node, i), (known, i)) for i in range(len(node.dtypes)))
+            replaced.update((Output(node, i), Output(known, i)) for i in range(len(node.dtypes)))
     if moved:
         step.rewrite(replaced, moved)
 
@@ -38,7 +38,7 @@ def eliminate_common_subexpressions(step: StepGraph) -> None:
 def _key(node: Node) -> Any:
     inputs = tuple(node.inputs)
     if node.definition.commutative:
-        inputs = tuple(sorted(inputs, key=lambda output: (id(output[0]), output[1])))
+        inputs = tuple(sorted(inputs, key=lambda output: (id(output.node), output.index)))
     attrs: list[Any] = []
     for name, value in node.attrs.items():
         if isinstance(value, np.ndarray):

@@ -22,10 +22,10 @@ def freeze(step: StepGraph, value_of: Callable[[Node], Array | None]) -> None:
     replaced: dict[Output, Output] = {}
     moved: dict[Node, Node] = {}
     for node in step.nodes:
-        value = value_of(node.inputs[0][0]) if node.type == "ReadVariableOp" else None
+        value = value_of(node.inputs[0].node) if node.type == "ReadVariableOp" else None
         if value is not None:
             moved[node] = _constant(node, node.name, value)
-            replaced[node, 0] = (moved[node], 0)
+            replaced[Output(node, 0)] = Output(moved[node], 0)
     if replaced:
         step.rewrite(replaced, moved)
 
@@ -45,13 +45,13 @@ def fold_batch_norms(step: StepGraph) -> None:
     for node in step.nodes:
         if node.type not in _NORMALIZATIONS or node.attrs["is_training"] or node.controls:
             continue
-        convolution = node.inputs[0][0]
-        only = consumers[convolution] == [node] and (convolution, 0) not in step.fetches
-        if only and not any((node, index) in kept for index in range(1, len(node.dtypes))):
+        convolution = node.inputs[0].node
+        only = consumers[convolution] == [node] and Output(convolution, 0) not in step.fetches
+        if only and not any(Output(node, index) in kept for index in range(1, len(node.dtypes))):
             folded = _folded(convolution, node)
             if folded is not None:
                 moved[node] = folded
-                replaced[node, 0] = (folded, 0)
+                replaced[Output(node, 0)] = Output(folded, 0)
     if replaced:
         step.rewrite(replaced, moved)
 
@@ -72,8 +72,11 @@ def _folded(convolution: Node, normalization: Node) -> Node | None:
     kernel = _constant(convolution, f"{convolution.name}/_folded_filter", scaled.astype(np.float32))
     bias = _constant(convolution, f"{convolution.name}/_folded_bias", (offset - mean * factor).astype(np.float32))
     product = convolution.like(
-        convolution.type, [convolution.inputs[0], (kernel, 0)], convolution.attrs, controls=list(convolution.controls)
+        convolution.type,
+        [convolution.inputs[0], Output(kernel, 0)],
+        convolution.attrs,
+        controls=list(convolution.controls),
     )
     attrs = {"T": dtypes.float32, "data_format": "NHWC"}
     outputs = {"dtypes": normalization.dtypes[:1], "shapes": normalization.shapes[:1]}
-    return normalization.like("BiasAdd", [(product, 0), (bias, 0)], attrs, **outputs)
+    return normalization.like("BiasAdd", [Output(product, 0), Output(bias, 0)], attrs, **outputs)

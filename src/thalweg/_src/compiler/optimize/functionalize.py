@@ -54,7 +54,9 @@ def _structure(step: StepGraph) -> StepGraph:
     replaced: dict[Output, Output] = {}
     nodes = _collapse_inner(root, replaced)
     fetches = [replaced.get(output, output) for output in copies.fetches]
-    targets = [replaced[target, 0][0] if (target, 0) in replaced else target for target in copies.targets]
+    targets = [
+        replaced[Output(target, 0)].node if Output(target, 0) in replaced else target for target in copies.targets
+    ]
     made, fetches, targets = _guard(nodes, fetches, list(dict.fromkeys(targets)))
     result = StepGraph(made, copies.feeds, fetches, targets)
     if _levels(result) > _MAX_LEVELS:
@@ -75,12 +77,12 @@ def _copied(step: StepGraph) -> StepGraph:
     """Returns a copy to rewrite, since the original is still needed if the graph proves to be unstructured."""
     copies = {node: node.like(node.type, [], node.attrs, controls=[]) for node in step.nodes}
     for node, copy in copies.items():
-        copy.inputs = [(copies[producer], index) for producer, index in node.inputs]
+        copy.inputs = [Output(copies[producer], index) for producer, index in node.inputs]
         copy.controls = [copies[control] for control in node.controls]
     return StepGraph(
         list(copies.values()),
         [copies[feed] for feed in step.feeds],
-        [(copies[node], index) for node, index in step.fetches],
+        [Output(copies[node], index) for node, index in step.fetches],
         [copies[target] for target in step.targets],
     )
 
@@ -198,7 +200,7 @@ def _collapse_inner(frame: _Frame, replaced: dict[Output, Output]) -> list[Node]
         nodes.append(loop)
         for index, leaving in enumerate(exits):
             for node in leaving:
-                replaced[node, 0] = (loop, index)
+                replaced[Output(node, 0)] = Output(loop, index)
                 moved[node] = loop
         # A control edge from a node inside the loop waits for the whole loop.
         moved.update(dict.fromkeys(inner.nodes, loop))
@@ -240,7 +242,7 @@ def _collapse(frame: _Frame, replaced: dict[Output, Output]) -> tuple[Node, list
     enters = [node for node in nodes if node.type == "Enter"]
     controls = dict.fromkeys(control for enter in enters for control in enter.controls)
     # A control edge from outside to a node inside makes the whole loop wait.
-    controls.update(dict.fromkeys(capture.inputs[0][0] for capture in captures if capture in waited))
+    controls.update(dict.fromkeys(capture.inputs[0].node for capture in captures if capture in waited))
     loop = Node(
         frame.name,
         OPS.lookup("_While"),
@@ -272,13 +274,13 @@ def _variables(frame: _Frame, nodes: list[Node], condition: Node) -> list[_Varia
             raise Unstructured(f"Merge {node.name!r} of the loop {frame.name!r} does not join Enter and NextIteration")
         by_merge[node] = _Variable(enter.inputs[0], node, back.inputs[0])
         if back.controls:
-            by_merge[node].following = (_waiting(back), 0)
-            made.append(by_merge[node].following[0])
+            by_merge[node].following = Output(_waiting(back), 0)
+            made.append(by_merge[node].following.node)
     nodes += made
     switches: dict[Node, _Variable] = {}
     for node in nodes:
-        if node.type == "Switch" and node.inputs[1][0] is condition:
-            variable = by_merge.get(node.inputs[0][0])
+        if node.type == "Switch" and node.inputs[1].node is condition:
+            variable = by_merge.get(node.inputs[0].node)
             if variable is None:
                 raise Unstructured(f"Switch {node.name!r} leaves the loop {frame.name!r} with no value that it carries")
             variable.switch.append(node)
@@ -307,10 +309,10 @@ def _arguments(
         argument.order = index - 1e9
         arguments.append(argument)
         if index < len(variables):
-            at_condition[node, 0] = (argument, 0)
-            at_body.update(((switch, 1), (argument, 0)) for switch in variables[index].switch)
+            at_condition[Output(node, 0)] = Output(argument, 0)
+            at_body.update((Output(switch, 1), Output(argument, 0)) for switch in variables[index].switch)
         else:
-            at_condition[node, 0] = at_body[node, 0] = (argument, 0)
+            at_condition[Output(node, 0)] = at_body[Output(node, 0)] = Output(argument, 0)
     return arguments, at_condition, at_body
 
 
@@ -331,10 +333,10 @@ def _part(
         closes_loop = any(producer.type == "NextIteration" for producer, _ in node.inputs)
         of_branch = node.type in ("Switch", "ControlTrigger") or (node.type == "Merge" and not closes_loop)
         own = node.facts.control_flow and not of_branch
-        if own or any(output[0] in gates and output not in known for output in node.inputs):
+        if own or any(output.node in gates and output not in known for output in node.inputs):
             raise Unstructured(f"the body of the loop {frame.name!r} uses {node.name!r} of its frame")
         members.add(node)
-        stack += [p for p, i in node.inputs if (p, i) not in known]
+        stack += [p for p, i in node.inputs if Output(p, i) not in known]
         stack += [control for control in node.controls if control not in gates]
     for node in members:
         node.inputs = [known.get(output, output) for output in node.inputs]
@@ -360,14 +362,14 @@ def _guard(
     made: list[Node] = []
     gone: set[Node] = set()
     for node in _ordered(nodes):
-        before = [arrivals.get(output) or output[0].guard for output in node.inputs]
+        before = [arrivals.get(output) or output.node.guard for output in node.inputs]
         node.inputs = [value_of.get(output, output) for output in node.inputs]
         if node.type == "Merge":
             chosen = _choose(node, before)
-            value_of[node, 0] = (chosen, 0)
+            value_of[Output(node, 0)] = Output(chosen, 0)
             gone.add(node)
             node.guard = chosen.guard
-            if (node, 1) in asked:
+            if Output(node, 1) in asked:
                 raise Unstructured(f"output value_index of Merge {node.name!r} is used")
             made.append(chosen)
             continue
@@ -377,8 +379,8 @@ def _guard(
         if node.type == "Switch":
             predicate = _source(node.inputs[1], node.guard)
             for side in (False, True):
-                arrivals[node, int(side)] = _conjunction([node.guard, ((predicate, side),)])
-                value_of[node, int(side)] = node.inputs[0]
+                arrivals[Output(node, int(side))] = _conjunction([node.guard, ((predicate, side),)])
+                value_of[Output(node, int(side))] = node.inputs[0]
             gone.add(node)
             continue
         made.append(node)
@@ -387,9 +389,10 @@ def _guard(
         if node.type == "Const":
             node.guard = ()  # constants need no guard
     wanted = [
-        _alive(output, value_of.get(output, output), arrivals.get(output, output[0].guard), made) for output in fetches
+        _alive(output, value_of.get(output, output), arrivals.get(output, output.node.guard), made)
+        for output in fetches
     ]
-    reached = [value_of[target, 0][0] if target in gone else target for target in targets]
+    reached = [value_of[Output(target, 0)].node if target in gone else target for target in targets]
     return made, wanted, reached
 
 
@@ -401,7 +404,7 @@ def _source(predicate: Output, guard: Guard) -> Output:
     """
     taken = dict(guard)
     while True:
-        node = predicate[0]
+        node = predicate.node
         if node.type == "Identity" and not node.controls:
             predicate = node.inputs[0]
         elif node.type == "_Choose" and node.inputs[0] in taken:
@@ -482,4 +485,4 @@ def _alive(fetched: Output, value: Output, guard: Guard, made: list[Node]) -> Ou
         "_Alive", [*predicates, value], attrs, dtypes=[node.dtypes[index]], shapes=[node.shapes[index]], guard=()
     )
     made.append(check)
-    return (check, 0)
+    return Output(check, 0)

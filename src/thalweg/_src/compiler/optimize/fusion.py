@@ -32,10 +32,10 @@ def _leave_out_gradients(step: StepGraph) -> None:
     made = {
         node: node.like(_LOSSES[node.type], node.inputs, node.attrs, dtypes=node.dtypes[:1], shapes=node.shapes[:1])
         for node in losses
-        if (node, 1) not in used
+        if Output(node, 1) not in used
     }
     if made:
-        step.rewrite({(node, 0): (loss, 0) for node, loss in made.items()}, made)
+        step.rewrite({Output(node, 0): Output(loss, 0) for node, loss in made.items()}, made)
 
 
 # -- bias and activation ----------------------------------------------------------------------------------------------
@@ -49,7 +49,7 @@ def _fuse_bias(step: StepGraph) -> None:
     moved: dict[Node, Node] = {}
 
     def only_for(node: Node, consumer: Node) -> bool:
-        return consumers[node] == [consumer] and (node, 0) not in fetched and not consumer.controls
+        return consumers[node] == [consumer] and Output(node, 0) not in fetched and not consumer.controls
 
     for node in step.nodes:
         product, bias = _bias_of(node)
@@ -66,7 +66,7 @@ def _fuse_bias(step: StepGraph) -> None:
         fused = last.like(op_type, [*product.inputs, bias], attrs, controls=list(product.controls))
         for old in {node, last}:
             moved[old] = fused
-        replaced[last, 0] = (fused, 0)
+        replaced[Output(last, 0)] = Output(fused, 0)
     if replaced:
         step.rewrite(replaced, moved)
 
@@ -77,19 +77,19 @@ def _bias_of(node: Node) -> tuple[Node | None, Output | None]:
         product, bias = node.inputs
     elif node.type in ("Add", "AddV2"):
         product, bias = node.inputs
-        if bias[0].type in ("MatMul", "Conv2D") and product[0].type not in ("MatMul", "Conv2D"):
+        if bias.node.type in ("MatMul", "Conv2D") and product.node.type not in ("MatMul", "Conv2D"):
             product, bias = bias, product
     else:
         return None, None
-    shape, bias_shape = product[0].shapes[product[1]], bias[0].shapes[bias[1]]
-    if product[0].type not in ("MatMul", "Conv2D") or shape is None or bias_shape is None:
+    shape, bias_shape = product.shape, bias.shape
+    if product.node.type not in ("MatMul", "Conv2D") or shape is None or bias_shape is None:
         return None, None
     fits = len(bias_shape) == 1 and bias_shape[0] is not None and bias_shape[0] == shape[-1]
-    if product[0].type == "MatMul" and node.type != "BiasAdd" and None not in shape and bias_shape == shape:
+    if product.node.type == "MatMul" and node.type != "BiasAdd" and None not in shape and bias_shape == shape:
         fits = True
-    if product[0].type == "Conv2D" and product[0].attrs["data_format"] != "NHWC":
+    if product.node.type == "Conv2D" and product.node.attrs["data_format"] != "NHWC":
         return None, None
-    return (product[0], bias) if fits else (None, None)
+    return (product.node, bias) if fits else (None, None)
 
 
 # -- optimizer updates ------------------------------------------------------------------------------------------------

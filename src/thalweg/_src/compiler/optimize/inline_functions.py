@@ -150,10 +150,10 @@ class _Inlining:
             raise _mismatch(call, "results", [_dtype(output) for output in outputs], call.dtypes)
         if scope.has_control_flow and effects:  # in a loop, for instance, where they are no targets
             outputs = [
-                (self._add(call, "Identity", [output], {"T": _dtype(output)}, "result", controls=effects), 0)
+                Output(self._add(call, "Identity", [output], {"T": _dtype(output)}, "result", controls=effects), 0)
                 for output in outputs
             ]
-        self._results.update(((call, index), output) for index, output in enumerate(outputs))
+        self._results.update((Output(call, index), output) for index, output in enumerate(outputs))
         producers = [node for node, _ in outputs if node.type not in _GATES]
         self._ends[call] = list(dict.fromkeys([*producers, *effects, *call.controls, *scope.pivot]))
         return [] if scope.has_control_flow else effects
@@ -177,7 +177,7 @@ class _Inlining:
 
         def output(tensor: Tensor) -> Output:
             found = arguments.get(tensor)
-            return (copies[tensor.op], tensor.value_index) if found is None else found
+            return Output(copies[tensor.op], tensor.value_index) if found is None else found
 
         has_control_flow = any(operation.definition.facts.control_flow for operation in copies)
         inner = _Scope(scope.pivot, has_control_flow)
@@ -252,22 +252,24 @@ class _Inlining:
         done: list[Output] = []
         acts = False
         for side, part in enumerate(parts):
-            taken: list[Output] = [(switch, side) for switch in switches]
+            taken: list[Output] = [Output(switch, side) for switch in switches]
             pivot = self._add(call, "Identity", [taken.pop()], {"T": dtypes.bool}, "pivot")
             outputs, effects = part(taken, _Scope([pivot]))
             results.append(outputs)
             acts = acts or bool(effects)
-            done.append((self._add(call, "Identity", [(pivot, 0)], {"T": dtypes.bool}, "done", controls=effects), 0))
+            done.append(
+                Output(self._add(call, "Identity", [Output(pivot, 0)], {"T": dtypes.bool}, "done", controls=effects), 0)
+            )
         types = [[_dtype(output) for output in outputs] for outputs in results]
         if types[0] != types[1]:
             raise _mismatch(call, "results of a branch", *types)
         merged = [self._merge(call, pair, shape) for pair, shape in zip(zip(*results), call.shapes)]
-        return merged, [self._merge(call, done, ())[0]] if acts else []
+        return merged, [self._merge(call, done, ()).node] if acts else []
 
     def _merge(self, call: Node, pair: Sequence[Output], shape: Shape) -> Output:
         dtype = _dtype(pair[0])
         attrs = {"T": dtype, "N": 2}
-        return self._add(call, "Merge", list(pair), attrs, "merge", [dtype, dtypes.int32], [shape, ()]), 0
+        return Output(self._add(call, "Merge", list(pair), attrs, "merge", [dtype, dtypes.int32], [shape, ()]), 0)
 
     def _case(self, call: Node, scope: _Scope) -> _Expansion:
         """Adds the branches of a Case as a binary search for the index; an invalid one selects the last branch."""
@@ -277,10 +279,10 @@ class _Inlining:
         if len(branches) == 1:
             inner = _Scope([*scope.pivot, index])
             return self._part(call, branches[0], "branch_0")(call.inputs[1:], inner)
-        zero, last = (self._constant(call, np.int32(value), (index, 0)) for value in (0, len(branches) - 1))
-        is_negative = self._add(call, "Less", [(index, 0), zero], attrs, "is_negative", [dtypes.bool])
-        valid = self._add(call, "Select", [(is_negative, 0), last, (index, 0)], attrs, "valid")
-        return self._search(call, branches, 0)([(valid, 0), *call.inputs[1:]], scope)
+        zero, last = (self._constant(call, np.int32(value), Output(index, 0)) for value in (0, len(branches) - 1))
+        is_negative = self._add(call, "Less", [Output(index, 0), zero], attrs, "is_negative", [dtypes.bool])
+        valid = self._add(call, "Select", [Output(is_negative, 0), last, Output(index, 0)], attrs, "valid")
+        return self._search(call, branches, 0)([Output(valid, 0), *call.inputs[1:]], scope)
 
     def _search(self, call: Node, branches: Sequence[GraphFunction], first: int) -> _Part:
         """Returns a branch that selects among several functions by the index, its first input.
@@ -296,7 +298,7 @@ class _Inlining:
             middle = self._constant(call, np.int32(first + half), inputs[0])
             attrs = {"T": dtypes.int32}
             is_below = self._add(call, "Less", [inputs[0], middle], attrs, "is_below", [dtypes.bool])
-            return self._branch(call, (is_below, 0), [upper, lower], inputs, scope)
+            return self._branch(call, Output(is_below, 0), [upper, lower], inputs, scope)
 
         return part
 
@@ -308,9 +310,9 @@ class _Inlining:
                 raise _error(call, f"a condition of type {dtype.name} is not supported")
             zero = self._constant(call, np.zeros((), dtype.as_numpy_dtype), value)
             attrs = {"T": dtype, "incompatible_shape_error": True}
-            value = (self._add(call, "NotEqual", [value, zero], attrs, "condition", [dtypes.bool]), 0)
+            value = Output(self._add(call, "NotEqual", [value, zero], attrs, "condition", [dtypes.bool]), 0)
         if controls:  # an Identity with control inputs makes the whole conditional wait
-            value = (self._add(call, "Identity", [value], {"T": dtypes.bool}, "condition", controls=controls), 0)
+            value = Output(self._add(call, "Identity", [value], {"T": dtypes.bool}, "condition", controls=controls), 0)
         return value
 
     # -- loops --------------------------------------------------------------------------------------------------------
@@ -337,9 +339,9 @@ class _Inlining:
         for index in varying:
             dtype = _dtype(values[index])
             switches[index] = self._add(
-                call, "Switch", [values[index], (loop_cond, 0)], {"T": dtype}, "switch", [dtype] * 2
+                call, "Switch", [values[index], Output(loop_cond, 0)], {"T": dtype}, "switch", [dtype] * 2
             )
-            values[index] = (switches[index], 1)
+            values[index] = Output(switches[index], 1)
         pivot = self._add(call, "Identity", [values[varying[0]]], {"T": _dtype(values[varying[0]])}, "pivot")
         inner = _Scope([pivot])
         following, acting = self._body(inside, body, f"{call.name}/body", values, inner)
@@ -347,11 +349,13 @@ class _Inlining:
             attrs = {"T": _dtype(values[index])}
             controls = acting if index == varying[0] else []  # the next iteration waits for the first variable
             back = self._add(call, "NextIteration", [following[index]], attrs, "next", controls=controls)
-            merges[index].inputs.append((back, 0))
+            merges[index].inputs.append(Output(back, 0))
         results = list(call.inputs)
         for index, switch in switches.items():
-            results[index] = (self._add(call, "Exit", [(switch, 0)], {"T": _dtype((switch, 0))}, "exit"), 0)
-        return results, [results[varying[0]][0]] if effects or acting else []
+            results[index] = Output(
+                self._add(call, "Exit", [Output(switch, 0)], {"T": _dtype(Output(switch, 0))}, "exit"), 0
+            )
+        return results, [results[varying[0]].node] if effects or acting else []
 
     def _enter(self, call: Node, varying: set[int]) -> tuple[list[Output], dict[int, Node]]:
         """Adds the entrance of a loop; returns the values of an iteration, and the Merge nodes of its variables."""
@@ -365,13 +369,13 @@ class _Inlining:
                 "is_constant": index not in varying,
                 "parallel_iterations": call.attrs["parallel_iterations"],
             }
-            values.append((self._add(call, "Enter", [output], attrs, "enter", controls=list(call.controls)), 0))
+            values.append(Output(self._add(call, "Enter", [output], attrs, "enter", controls=list(call.controls)), 0))
             if index in varying:
                 attrs = {"T": dtype, "N": 2}
                 merges[index] = self._add(
                     call, "Merge", [values[index]], attrs, "merge", [dtype, dtypes.int32], [shape, ()]
                 )
-                values[index] = (merges[index], 0)
+                values[index] = Output(merges[index], 0)
         return values, merges
 
     # -- nodes --------------------------------------------------------------------------------------------------------
@@ -391,7 +395,7 @@ class _Inlining:
         if types is None:
             types = [_dtype(inputs[-1])] if inputs else []
         if shapes is None:
-            shapes = [inputs[0][0].shapes[inputs[0][1]]] * len(types) if inputs else []
+            shapes = [inputs[0].shape] * len(types) if inputs else []
         self._count += 1
         full_name = f"{call.name}/_{name}_{self._count}"
         node = call.like(
@@ -405,7 +409,7 @@ class _Inlining:
         array = np.asarray(value)
         dtype = dtypes.as_dtype(array.dtype)
         tie = self._add(call, "Identity", [beside], {"T": _dtype(beside)}, "beside")
-        return self._add(call, "Const", [], {"value": array, "dtype": dtype}, "value", [dtype], [()], [tie]), 0
+        return Output(self._add(call, "Const", [], {"value": array, "dtype": dtype}, "value", [dtype], [()], [tie]), 0)
 
 
 def _dtype(output: Output) -> DType:

@@ -59,13 +59,13 @@ class _Products:
         for node in self._body.nodes:
             for output in [*node.inputs, *(predicate for predicate, _ in node.guard)]:
                 uses.setdefault(output, []).append(node)
-        for output in [*self._body.fetches, *((target, 0) for target in self._body.targets)]:
+        for output in [*self._body.fetches, *(Output(target, 0) for target in self._body.targets)]:
             uses.setdefault(output, []).append(self._loop)
         return uses
 
     def _weights(self, product: Node, side: int) -> Output | None:
         """Returns the loop-invariant matrix that a product multiplies by."""
-        weights = self._outside.get(product.inputs[side][0])
+        weights = self._outside.get(product.inputs[side].node)
         return weights if weights is not None and product.dtypes[0] in dtypes.FLOATING else None
 
     # -- columns ------------------------------------------------------------------------------------------------------
@@ -76,11 +76,11 @@ class _Products:
         replaced: dict[Output, Output] = {}
         for node in [*self._find("Split"), *self._find("SplitV")]:
             axis, value = (0, 1) if node.type == "Split" else (2, 0)
-            product = node.inputs[value][0]
-            used = [i for i in range(len(node.dtypes)) if (node, i) in uses]
+            product = node.inputs[value].node
+            used = [i for i in range(len(node.dtypes)) if Output(node, i) in uses]
             sizes = [shape[1] if shape and len(shape) == 2 else None for shape in node.shapes]
             along = node.constant(axis)
-            if product.type != "MatMul" or uses[product, 0] != [node] or len(used) != 1 or None in sizes:
+            if product.type != "MatMul" or uses[Output(product, 0)] != [node] or len(used) != 1 or None in sizes:
                 continue
             weights = self._weights(product, 1)
             if weights is None or along is None or int(along) not in (1, -1) or product.controls or product.guard:
@@ -89,7 +89,9 @@ class _Products:
             begin = sum(sizes[:part])  # type: ignore[arg-type]
             columns = self._rows(weights, begin, sizes[part] or 0, 0 if product.attrs["transpose_b"] else 1)
             inputs = [product.inputs[0], captured(self._loop, columns)]
-            replaced[node, part] = (product.like("MatMul", inputs, product.attrs, shapes=[node.shapes[part]]), 0)
+            replaced[Output(node, part)] = Output(
+                product.like("MatMul", inputs, product.attrs, shapes=[node.shapes[part]]), 0
+            )
         if replaced:
             self._body.rewrite(replaced)
             self._step.prune_and_sort()
@@ -110,7 +112,7 @@ class _Products:
         kept: Shape = tuple(size if i == axis else n for i, n in enumerate(shape))
         indices = [self._constant(np.array(value, np.int32), producer.name) for value in (begins, sizes)]
         attrs = {"T": producer.dtypes[slot], "Index": dtypes.int32}
-        return (self._outer("Slice", f"{producer.name}/part", [matrix, *indices], attrs, kept, matrix), 0)
+        return Output(self._outer("Slice", f"{producer.name}/part", [matrix, *indices], attrs, kept, matrix), 0)
 
     # -- before -------------------------------------------------------------------------------------------------------
 
@@ -123,36 +125,36 @@ class _Products:
             if weights is None or product.attrs["transpose_a"]:
                 continue
             parts, reads = _joined(product.inputs[0])
-            reading = [part for part in reads if self._sequence(part[0]) is not None]
+            reading = [part for part in reads if self._sequence(part.node) is not None]
             if not reading or any(_width(part) is None for part in parts):
                 continue
             last, bias = self._biased(product, uses)
-            replaced[last, 0] = self._split_product(product, parts, reading[0], weights, bias)
+            replaced[Output(last, 0)] = self._split_product(product, parts, reading[0], weights, bias)
         if replaced:
             self._body.rewrite(replaced)
             self._step.prune_and_sort()
 
     def _biased(self, product: Node, uses: dict[Output, list[Node]]) -> tuple[Node, Output | None]:
         """Returns the node that adds a loop-invariant vector to a product, and that vector; or the product alone."""
-        user = _only_user(uses, (product, 0))
+        user = _only_user(uses, Output(product, 0))
         if user is None or user.type not in ("BiasAdd", "Add", "AddV2"):
             return product, None
-        other = user.inputs[1] if user.inputs[0] == (product, 0) else user.inputs[0]
-        shape = other[0].shapes[other[1]]
-        fits = shape is not None and len(shape) == 1 and shape[0] is not None and shape[0] == _width((product, 0))
-        bias = self._outside.get(other[0])
+        other = user.inputs[1] if user.inputs[0] == Output(product, 0) else user.inputs[0]
+        shape = other.shape
+        fits = shape is not None and len(shape) == 1 and shape[0] is not None and shape[0] == _width(Output(product, 0))
+        bias = self._outside.get(other.node)
         return (user, bias) if fits and bias is not None else (product, None)
 
     def _sequence(self, read: Node) -> Output | None:
         """Returns the tensor whose elements a node reads by a loop index, if it was computed before the loop."""
         if read.type != "TensorArrayReadV3" or read.guard or read.controls:
             return None
-        handle, flow = self._outside.get(read.inputs[0][0]), self._outside.get(read.inputs[2][0])
-        if handle is None or flow is None or flow[0].type != "TensorArrayScatterV3" or flow[0].inputs[0] != handle:
+        handle, flow = self._outside.get(read.inputs[0].node), self._outside.get(read.inputs[2].node)
+        if handle is None or flow is None or flow.node.type != "TensorArrayScatterV3" or flow.node.inputs[0] != handle:
             return None
         scatter: Node = flow[0]
         value, shape = scatter.inputs[2], scatter.input_shape(2)
-        first = scatter.inputs[3][0]
+        first = scatter.inputs[3].node
         if first is not handle[0] or shape is None or len(shape) != 3 or not _counts_up(scatter):
             return None
         return value
@@ -177,7 +179,7 @@ class _Products:
         for part, start, width in rest:
             left = captured(self._loop, self._rows(weights, start, width, axis))
             term = product.like("MatMul", [part, left], product.attrs, name=f"{product.name}/rest")
-            total = (product.like("AddV2", [(term, 0), total], {"T": product.dtypes[0]}), 0)
+            total = Output(product.like("AddV2", [Output(term, 0), total], {"T": product.dtypes[0]}), 0)
         return total
 
     def _row(self, product: Node, read: Output, weights: Output, bias: Output | None) -> Output:
@@ -191,35 +193,35 @@ class _Products:
         return self._elements[key]
 
     def _element(self, product: Node, read: Output, weights: Output, bias: Output | None) -> Output:
-        scatter = self._all_products(product, read[0], weights, bias)[0]
-        array, flow = (captured(self._loop, output) for output in (scatter.inputs[0], (scatter, 0)))
-        element = read[0].like(
-            read[0].type,
-            [array, read[0].inputs[1], flow],
-            {**read[0].attrs, "dtype": product.dtypes[0]},
+        scatter = self._all_products(product, read.node, weights, bias).node
+        array, flow = (captured(self._loop, output) for output in (scatter.inputs[0], Output(scatter, 0)))
+        element = read.node.like(
+            read.node.type,
+            [array, read.node.inputs[1], flow],
+            {**read.node.attrs, "dtype": product.dtypes[0]},
             shapes=list(product.shapes),
             name=f"{product.name}/row",
         )
-        return (element, 0)
+        return Output(element, 0)
 
     def _all_products(self, product: Node, read: Node, weights: Output, bias: Output | None) -> Output:
         """Returns a new array outside the loop with the products of all elements of another one."""
         sequence = self._sequence(read)
-        flow = self._outside[read.inputs[2][0]]
+        flow = self._outside[read.inputs[2].node]
         assert sequence is not None
         old, dtype, name = flow[0], product.dtypes[0], product.name
         every = self._every(product, sequence, weights, bias, flow)
-        array = old.inputs[0][0]
+        array = old.inputs[0].node
         made = array.like(array.type, array.inputs, {**array.attrs, "dtype": dtype, "element_shape": None})
         made.name, made.order = f"{name}/array", old.order
-        inputs = [(made, 0), old.inputs[1], every, (made, 1)]
+        inputs = [Output(made, 0), old.inputs[1], every, Output(made, 1)]
         scatter = old.like(old.type, inputs, {**old.attrs, "T": dtype}, name=f"{name}/scatter")
         self._step.nodes += [made, scatter]
-        return (scatter, 0)
+        return Output(scatter, 0)
 
     def _every(self, product: Node, sequence: Output, weights: Output, bias: Output | None, near: Output) -> Output:
         """Returns the products of all elements of a sequence, as one matrix product if the shapes allow it."""
-        size, m = sequence[0].shapes[sequence[1]], _width((product, 0))
+        size, m = sequence.shape, _width(Output(product, 0))
         assert size is not None
         dtype, name = product.dtypes[0], f"{product.name}/all"
         shape: Shape = (*size[:2], m)
@@ -227,19 +229,19 @@ class _Products:
         if one_matrix:
             back = self._constant(np.array([-1 if n is None else n for n in (*size[:2], m)], np.int32), name)
             rows = self._reshaped(sequence, self._constant(np.array([-1, size[2]], np.int32), name), (None, size[2]))
-            every: Output = (self._outer("MatMul", name, [rows, weights], product.attrs, (None, m), near), 0)
+            every: Output = Output(self._outer("MatMul", name, [rows, weights], product.attrs, (None, m), near), 0)
         else:
             attrs = {"T": dtype, "adj_x": False, "adj_y": product.attrs["transpose_b"]}
-            every = (self._outer("BatchMatMulV2", name, [sequence, weights], attrs, shape, near), 0)
+            every = Output(self._outer("BatchMatMulV2", name, [sequence, weights], attrs, shape, near), 0)
         if bias is not None:
             attrs = {"T": dtype, "data_format": "NHWC"}
             biased = (None, m) if one_matrix else shape
-            every = (self._outer("BiasAdd", f"{name}_biased", [every, bias], attrs, biased, near), 0)
+            every = Output(self._outer("BiasAdd", f"{name}_biased", [every, bias], attrs, biased, near), 0)
         return self._reshaped(every, back, shape) if one_matrix else every
 
     def _reshaped(self, value: Output, sizes: Output, shape: Shape) -> Output:
-        attrs = {"T": value[0].dtypes[value[1]], "Tshape": dtypes.int32}
-        return (self._outer("Reshape", f"{value[0].name}/reshaped", [value, sizes], attrs, shape, value), 0)
+        attrs = {"T": value.dtype, "Tshape": dtypes.int32}
+        return Output(self._outer("Reshape", f"{value.node.name}/reshaped", [value, sizes], attrs, shape, value), 0)
 
     # -- values saved for the gradient --------------------------------------------------------------------------------
 
@@ -252,19 +254,19 @@ class _Products:
             if forward.type != "_While" or pop.type != "TensorListPopBack" or pop.attrs.get("_swap_memory"):
                 continue
             if (
-                (pop, 1) not in uses
-                or pop.inputs[0] != (self._body.feeds[index], 0)
+                Output(pop, 1) not in uses
+                or pop.inputs[0] != Output(self._body.feeds[index], 0)
                 or pop.guard
                 or not mirrors(self._loop, forward)
             ):
                 continue
             push = forward.attrs["region"].body.fetches[saved][0]
-            if push.type != "TensorListPushBack" or push.guard or push.inputs[0][0].type != "_Arg":
+            if push.type != "TensorListPushBack" or push.guard or push.inputs[0].node.type != "_Arg":
                 continue
             before = _Products(self._step, forward)
             parts, _ = _joined(push.inputs[1])
             if len(parts) > 1 and before._uses()[push.inputs[1]] == [push] and None not in map(_width, parts):
-                self._take_parts(before, parts, (pop, 1), push.inputs[1][0])
+                self._take_parts(before, parts, Output(pop, 1), push.inputs[1].node)
                 self._save_parts()  # of the current loop
                 return
 
@@ -272,22 +274,24 @@ class _Products:
         lists: dict[Output, int] = {}
         wider = before._widened(parts, lists)
         count, old = len(self._loop.dtypes), before._loop
-        self._step.rewrite({(old, i): (wider, i) for i in range(len(old.dtypes))}, {old: wider})
+        self._step.rewrite({Output(old, i): Output(wider, i) for i in range(len(old.dtypes))}, {old: wider})
         arguments, pops = [], []
         for part in parts:
-            name = f"{join.name}/{part[0].name.rpartition('/')[2]}"
-            argument = _list_argument(popped[0], name)
-            inputs: list[Output] = [(argument, 0), popped[0].inputs[1]]
-            shapes: list[Shape] = [(), part[0].shapes[part[1]]]
-            pops.append(popped[0].like("TensorListPopBack", inputs, popped[0].attrs, name=f"{name}/pop", shapes=shapes))
+            name = f"{join.name}/{part.node.name.rpartition('/')[2]}"
+            argument = _list_argument(popped.node, name)
+            inputs: list[Output] = [Output(argument, 0), popped.node.inputs[1]]
+            shapes: list[Shape] = [(), part.shape]
+            pops.append(
+                popped.node.like("TensorListPopBack", inputs, popped.node.attrs, name=f"{name}/pop", shapes=shapes)
+            )
             arguments.append(argument)
-        axis = constant_like(join.inputs[-1][0])
-        again = join.like("ConcatV2", [*((pop, 1) for pop in pops), axis], join.attrs, name=f"{join.name}/again")
+        axis = constant_like(join.inputs[-1].node)
+        again = join.like("ConcatV2", [*(Output(pop, 1) for pop in pops), axis], join.attrs, name=f"{join.name}/again")
         loop = _with_variables(
-            self._loop, arguments, [(wider, lists[part]) for part in parts], [(pop, 0) for pop in pops]
+            self._loop, arguments, [Output(wider, lists[part]) for part in parts], [Output(pop, 0) for pop in pops]
         )
-        loop.attrs["region"].body.rewrite({popped: (again, 0)})
-        replaced: dict[Output, Output] = {(self._loop, i): (loop, i) for i in range(count)}
+        loop.attrs["region"].body.rewrite({popped: Output(again, 0)})
+        replaced: dict[Output, Output] = {Output(self._loop, i): Output(loop, i) for i in range(count)}
         self._step.rewrite(replaced, {self._loop: loop})
         self._set_loop(loop)
 
@@ -306,12 +310,12 @@ class _Products:
         terms = [term for term, _ in totals.values()]
         whole = {o: _parts_of(o, terms, uses) for _, inputs in totals.values() for o in inputs}
         kept = list(dict.fromkeys(part for parts in whole.values() for part in parts))
-        popped = [output[0] for output in kept if output[0].type == "TensorListPopBack"]
+        popped = [output.node for output in kept if output.node.type == "TensorListPopBack"]
         if not popped or any(pop.attrs.get("_swap_memory") for pop in popped):
             return  # the gradient saves nothing in memory, or swaps it out
         wider = self._widened(kept, lists)
-        replaced: dict[Output, Output] = {(self._loop, i): (wider, i) for i in range(count)}
-        rows_of = {o: self._joined_rows(o, (wider, lists[o])) for o in kept}
+        replaced: dict[Output, Output] = {Output(self._loop, i): Output(wider, i) for i in range(count)}
+        rows_of = {o: self._joined_rows(o, Output(wider, lists[o])) for o in kept}
         joined = {o: self._beside([rows_of[part] for part in parts], o) for o, parts in whole.items()}
         for index, (term, inputs) in totals.items():
             rows = [joined[output] for output in inputs]
@@ -319,24 +323,36 @@ class _Products:
             constants = [self._constant(node.attrs["value"], term.name) for node, _ in extra]
             name, first = f"{term.name}/total", self._loop.inputs[index]
             total = self._outer(term.type, name, [*rows, *constants], term.attrs, term.shapes[0], rows[0])
-            if first[0].type != "Const" or np.any(first[0].attrs["value"]):
+            if first.node.type != "Const" or np.any(first.node.attrs["value"]):
                 attrs = {"T": term.dtypes[0]}
-                total = self._outer("AddV2", f"{name}_and_first", [first, (total, 0)], attrs, term.shapes[0], rows[0])
-            replaced[self._loop, index] = (total, 0)
-            self._body.fetches[index] = (arguments[index], 0)  # now constant and unused
+                total = self._outer(
+                    "AddV2", f"{name}_and_first", [first, Output(total, 0)], attrs, term.shapes[0], rows[0]
+                )
+            replaced[Output(self._loop, index)] = Output(total, 0)
+            self._body.fetches[index] = Output(arguments[index], 0)  # now constant and unused
         wider.attrs["region"].body.fetches[:count] = self._body.fetches[:count]
         self._step.rewrite(replaced, {self._loop: wider})
 
     def _accumulated(self, index: int, uses: dict[Output, list[Node]]) -> Node | None:
         """Returns what each iteration adds to a loop variable, if it is a matrix product or a sum of rows."""
-        argument = (self._body.feeds[index], 0)
+        argument = Output(self._body.feeds[index], 0)
         total: Node = self._body.fetches[index][0]
         if total.type not in ("Add", "AddV2") or total.guard or total.controls or argument not in total.inputs:
             return None
-        if uses[argument] != [total] or uses[total, 0] != [self._loop] or argument in self._asked_by_condition():
+        if (
+            uses[argument] != [total]
+            or uses[Output(total, 0)] != [self._loop]
+            or argument in self._asked_by_condition()
+        ):
             return None
         term, slot = total.inputs[1 - total.inputs.index(argument)]
-        if slot or term.guard or term.controls or uses[term, 0] != [total] or term.dtypes[0] not in dtypes.FLOATING:
+        if (
+            slot
+            or term.guard
+            or term.controls
+            or uses[Output(term, 0)] != [total]
+            or term.dtypes[0] not in dtypes.FLOATING
+        ):
             return None
         if term.shapes[0] is None or term.shapes[0] != total.shapes[0]:
             return None
@@ -361,11 +377,13 @@ class _Products:
             dtype, name = producer.dtypes[slot], f"{producer.name}/kept"
             scalar = self._constant(np.array(-1, np.int32), name)
             attrs = {"element_dtype": dtype, "shape_type": dtypes.int32}
-            empty = self._outer("EmptyTensorList", name, [scalar, scalar], attrs, (), (self._loop, 0), dtypes.variant)
+            empty = self._outer(
+                "EmptyTensorList", name, [scalar, scalar], attrs, (), Output(self._loop, 0), dtypes.variant
+            )
             argument = _list_argument(producer, name)
             push = producer.like(
                 "TensorListPushBack",
-                [(argument, 0), output],
+                [Output(argument, 0), output],
                 {"element_dtype": dtype},
                 dtypes=[dtypes.variant],
                 shapes=[()],
@@ -374,8 +392,8 @@ class _Products:
             )
             lists[output] = len(self._loop.dtypes) + len(arguments)
             arguments.append(argument)
-            initial.append((empty, 0))
-            pushed.append((push, 0))
+            initial.append(Output(empty, 0))
+            pushed.append(Output(push, 0))
         return _with_variables(self._loop, arguments, initial, pushed)
 
     def _joined_rows(self, kept: Output, elements: Output) -> Output:
@@ -384,23 +402,19 @@ class _Products:
         assert shape is not None
         attrs = {"element_dtype": producer.dtypes[slot], "width": shape[1]}
         rows: Shape = (None, shape[1])
-        return (
-            self._outer("_ListRows", f"{producer.name}/rows", [elements], attrs, rows, elements, producer.dtypes[slot]),
-            0,
-        )
+        name = f"{producer.name}/rows"
+        return Output(self._outer("_ListRows", name, [elements], attrs, rows, elements, producer.dtypes[slot]), 0)
 
     def _beside(self, columns: list[Output], near: Output) -> Output:
         """Returns matrices concatenated along their columns."""
         if len(columns) == 1:
             return columns[0]
-        dtype = columns[0][0].dtypes[0]
-        axis = self._constant(np.array(1, np.int32), near[0].name)
+        dtype = columns[0].dtype
+        axis = self._constant(np.array(1, np.int32), near.node.name)
         attrs = {"N": len(columns), "T": dtype, "Tidx": dtypes.int32}
         width = sum(_width(column) or 0 for column in columns)
-        return (
-            self._outer("ConcatV2", f"{near[0].name}/beside", [*columns, axis], attrs, (None, width), columns[0]),
-            0,
-        )
+        name = f"{near.node.name}/beside"
+        return Output(self._outer("ConcatV2", name, [*columns, axis], attrs, (None, width), columns[0]), 0)
 
     # -- nodes outside the loop ---------------------------------------------------------------------------------------
 
@@ -423,7 +437,7 @@ class _Products:
             [dtype or attrs["T"]],
             [shape],
             device=self._loop.device,
-            order=near[0].order,
+            order=near.node.order,
             stack=self._loop.stack,
             guard=self._loop.guard,
         )
@@ -436,7 +450,7 @@ class _Products:
             f"{name}/constant", OPS.lookup("Const"), [], {"value": value, "dtype": dtype}, [dtype], [value.shape]
         )
         self._step.nodes.append(node)
-        return (node, 0)
+        return Output(node, 0)
 
 
 def _list_argument(like: Node, name: str) -> Node:
@@ -465,7 +479,7 @@ def _with_variables(loop: Node, arguments: list[Node], initial: list[Output], fo
 
 def _joined(value: Output) -> tuple[list[Output], Iterable[Output]]:
     """Returns the parts that a matrix was concatenated from, and those of them that were read from an array."""
-    node = value[0]
+    node = value.node
     parts = [value]
     if (
         node.type == "ConcatV2"
@@ -474,7 +488,7 @@ def _joined(value: Output) -> tuple[list[Output], Iterable[Output]]:
         and node.constant(len(node.inputs) - 1) in (1, -1)
     ):
         parts = node.inputs[:-1]
-    return parts, [part for part in parts if part[0].type == "TensorArrayReadV3"]
+    return parts, [part for part in parts if part.node.type == "TensorArrayReadV3"]
 
 
 def _parts_of(matrix: Output, terms: list[Node], uses: dict[Output, list[Node]]) -> list[Output]:
@@ -486,7 +500,7 @@ def _parts_of(matrix: Output, terms: list[Node], uses: dict[Output, list[Node]])
 
 def _width(output: Output) -> int | None:
     """Returns the number of columns of a matrix, if it is one."""
-    shape = output[0].shapes[output[1]]
+    shape = output.shape
     return shape[1] if shape is not None and len(shape) == 2 else None
 
 
@@ -500,7 +514,7 @@ def _counts_up(scatter: Node) -> bool:
     indices = scatter.constant(1)
     if indices is not None:
         return bool(np.array_equal(indices, np.arange(len(indices))))
-    range_ = scatter.inputs[1][0]
+    range_ = scatter.inputs[1].node
     if range_.type != "Range":
         return False
     start, step = range_.constant(0), range_.constant(2)

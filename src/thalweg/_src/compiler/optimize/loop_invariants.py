@@ -30,7 +30,7 @@ def captured(loop: Node, output: Output) -> Output:
     count = len(loop.dtypes)
     for index in range(count, len(loop.inputs)):
         if loop.inputs[index] == output:
-            return (region.body.feeds[index], 0)
+            return Output(region.body.feeds[index], 0)
     producer, slot = output
     attrs = {"T": producer.dtypes[slot], "index": len(loop.inputs)}
     argument = producer.like(
@@ -39,7 +39,7 @@ def captured(loop: Node, output: Output) -> Output:
     argument.order = len(loop.inputs) - 1e9
     loop.inputs.append(output)
     region.condition.feeds = region.body.feeds = [*region.body.feeds, argument]
-    return (argument, 0)
+    return Output(argument, 0)
 
 
 def _hoisted(loop: Node) -> Iterable[Node]:
@@ -47,7 +47,7 @@ def _hoisted(loop: Node) -> Iterable[Node]:
     region: Region = loop.attrs["region"]
     count = len(loop.dtypes)
     outside: dict[Output, Output] = {
-        (argument, 0): output for argument, output in zip(region.body.feeds[count:], loop.inputs[count:])
+        Output(argument, 0): output for argument, output in zip(region.body.feeds[count:], loop.inputs[count:])
     }
     changed = _changed_handles(region)
     alone = not any(_lets_others_run(node) for part in region.parts() for node in part.everything())
@@ -56,20 +56,20 @@ def _hoisted(loop: Node) -> Iterable[Node]:
         for node in part.nodes:
             if node.type in ("_Arg", "Const") or node.guard or node.controls or not node.dtypes:
                 continue
-            known = all(output in outside or output[0].type == "Const" for output in node.inputs)
+            known = all(output in outside or output.node.type == "Const" for output in node.inputs)
             if known and (
                 _is_safe(node) or (node.type == "ReadVariableOp" and alone and node.inputs[0] not in changed)
             ):
-                inputs = [outside.get(output) or constant_like(output[0]) for output in node.inputs]
+                inputs = [outside.get(output) or constant_like(output.node) for output in node.inputs]
                 copy = node.like(node.type, inputs, node.attrs, controls=list(loop.controls), guard=loop.guard)
                 copy.order = min(node.order, loop.order - 0.5)
                 made[node] = copy
-                outside.update(((node, i), (copy, i)) for i in range(len(node.dtypes)))
+                outside.update((Output(node, i), Output(copy, i)) for i in range(len(node.dtypes)))
     for part in region.parts() if made else ():
-        used = {o for n in part.nodes if n not in made for o in n.inputs if o[0] in made}
-        used |= {output for output in part.fetches if output[0] in made}
+        used = {o for n in part.nodes if n not in made for o in n.inputs if o.node in made}
+        used |= {output for output in part.fetches if output.node in made}
         for node in part.nodes:
-            used |= {predicate for predicate, _ in node.guard if predicate[0] in made}
+            used |= {predicate for predicate, _ in node.guard if predicate.node in made}
         part.rewrite({output: captured(loop, outside[output]) for output in used})
     yield from made.values()
 
@@ -89,7 +89,7 @@ def _is_safe(node: Node) -> bool:
 
 def constant_like(node: Node) -> Output:
     """Returns a copy of a constant for another graph."""
-    return (node.like("Const", [], node.attrs, controls=[], guard=()), 0)
+    return Output(node.like("Const", [], node.attrs, controls=[], guard=()), 0)
 
 
 def _changed_handles(region: Region) -> set[Output]:
@@ -99,7 +99,7 @@ def _changed_handles(region: Region) -> set[Output]:
         for part in region.parts()
         for node in part.nodes
         for output in node.inputs
-        if output[0].dtypes[output[1]] is dtypes.resource and not node.facts.reads
+        if output.dtype is dtypes.resource and not node.facts.reads
     }
 
 
@@ -113,13 +113,17 @@ def _recall_what_never_changed(step: StepGraph, loops: Iterable[Node]) -> bool:
         region: Region = backward.attrs["region"]
         for index, argument in enumerate(region.body.feeds[: len(backward.dtypes)]):
             forward, saved = backward.inputs[index]
-            pop = region.body.fetches[index][0]
-            if forward.type != "_While" or pop.type != "TensorListPopBack" or pop.inputs[0] != (argument, 0):
+            pop = region.body.fetches[index].node
+            if forward.type != "_While" or pop.type != "TensorListPopBack" or pop.inputs[0] != Output(argument, 0):
                 continue
             value = _always_saved(forward, saved)
             if value is not None and not pop.guard and mirrors(backward, forward):
                 region.body.rewrite(
-                    {(pop, 1): captured(backward, value) if value[0].type != "Const" else constant_like(value[0])}
+                    {
+                        Output(pop, 1): captured(backward, value)
+                        if value.node.type != "Const"
+                        else constant_like(value.node)
+                    }
                 )
                 found = True
     return found
@@ -128,34 +132,34 @@ def _recall_what_never_changed(step: StepGraph, loops: Iterable[Node]) -> bool:
 def _always_saved(loop: Node, index: int) -> Output | None:
     """Returns the loop-invariant value that a loop saves in a list in every iteration, if there is one."""
     region: Region = loop.attrs["region"]
-    push = region.body.fetches[index][0]
-    first = loop.inputs[index][0]
+    push = region.body.fetches[index].node
+    first = loop.inputs[index].node
     if push.type != "TensorListPushBack" or push.guard or first.type != "EmptyTensorList":
         return None
-    if push.inputs[0] != (region.body.feeds[index], 0):
+    if push.inputs[0] != Output(region.body.feeds[index], 0):
         return None
     value = push.inputs[1]
-    if value[0].type == "Const":
+    if value.node.type == "Const":
         return value
     outside = dict(zip(region.body.feeds[len(loop.dtypes) :], loop.inputs[len(loop.dtypes) :]))
-    return outside.get(value[0])
+    return outside.get(value.node)
 
 
 def mirrors(backward: Node, forward: Node) -> bool:
     """Returns whether a loop counts down to zero from the number of iterations of another."""
     region: Region = backward.attrs["region"]
-    test = region.condition.fetches[0][0]
+    test = region.condition.fetches[0].node
     if test.type != "Greater" or test.constant(1) is None or test.constant(1) != 0:
         return False
-    argument = test.inputs[0][0]
+    argument = test.inputs[0].node
     index = region.body.feeds.index(argument) if argument in region.body.feeds else len(backward.dtypes)
-    if index >= len(backward.dtypes) or backward.inputs[index][0] is not forward:
+    if index >= len(backward.dtypes) or backward.inputs[index].node is not forward:
         return False
-    less, (_, counter) = region.body.fetches[index][0], backward.inputs[index]
-    more, first = forward.attrs["region"].body.fetches[counter][0], forward.inputs[counter][0]
-    counts_down = less.type == "Sub" and less.inputs[0][0] is argument and _is_one(less)
+    less, (_, counter) = region.body.fetches[index].node, backward.inputs[index]
+    more, first = forward.attrs["region"].body.fetches[counter].node, forward.inputs[counter].node
+    counts_down = less.type == "Sub" and less.inputs[0].node is argument and _is_one(less)
     counts_up = more.type in ("Add", "AddV2") and _is_one(more) and first.type == "Const" and first.attrs["value"] == 0
-    return counts_down and counts_up and more.inputs[0][0] is forward.attrs["region"].body.feeds[counter]
+    return counts_down and counts_up and more.inputs[0].node is forward.attrs["region"].body.feeds[counter]
 
 
 def _is_one(node: Node) -> bool:

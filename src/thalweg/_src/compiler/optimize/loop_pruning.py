@@ -18,7 +18,7 @@ def narrow(step: StepGraph) -> None:
     for loop in reversed(step.nodes):  # a later loop may be the only one that needs a result of an earlier one
         if loop.type == "_While":
             _know_constants(loop)
-            slim = _narrowed(loop, {i for i in range(len(loop.dtypes)) if uses[loop, i]}, replaced)
+            slim = _narrowed(loop, {i for i in range(len(loop.dtypes)) if uses[Output(loop, i)]}, replaced)
             if slim is not None:
                 uses.subtract(loop.inputs)
                 uses.update(slim.inputs)
@@ -33,7 +33,7 @@ def _know_constants(loop: Node) -> None:
     replaced: dict[Output, Output] = {}
     for argument, (producer, _) in zip(region.body.feeds[count:], loop.inputs[count:]):
         if producer.type == "Const" and not producer.controls:
-            replaced[argument, 0] = (producer.like("Const", [], producer.attrs, controls=[], guard=()), 0)
+            replaced[Output(argument, 0)] = Output(producer.like("Const", [], producer.attrs, controls=[], guard=()), 0)
     if replaced:
         for part in region.parts():
             part.rewrite(replaced)
@@ -43,7 +43,7 @@ def _narrowed(loop: Node, used: set[int], replaced: dict[Output, Output]) -> Nod
     """Returns an equivalent loop with fewer variables and captures, if there is one."""
     region: Region = loop.attrs["region"]
     arguments, count = region.body.feeds, len(loop.dtypes)
-    fixed = {i for i in range(count) if region.body.fetches[i] == (arguments[i], 0)}
+    fixed = {i for i in range(count) if region.body.fetches[i] == Output(arguments[i], 0)}
     needed = _needed(region, used | _with_effects(region))
     variables = [i for i in range(count) if i in needed and i not in fixed]
     captures = [i for i in range(len(arguments)) if i in needed and (i >= count or i in fixed)]
@@ -59,8 +59,8 @@ def _narrowed(loop: Node, used: set[int], replaced: dict[Output, Output]) -> Nod
         dtypes=[loop.dtypes[i] for i in variables],
         shapes=[loop.shapes[i] for i in variables],
     )
-    replaced.update(((loop, old), (slim, new)) for new, old in enumerate(variables))
-    replaced.update(((loop, i), loop.inputs[i]) for i in fixed)
+    replaced.update((Output(loop, old), Output(slim, new)) for new, old in enumerate(variables))
+    replaced.update((Output(loop, i), loop.inputs[i]) for i in fixed)
     return slim
 
 
@@ -72,7 +72,7 @@ def _needed(region: Region, results: set[int]) -> set[int]:
     found = set(results)
     while found != needed:
         needed = found
-        roots = [*region.condition.roots(), *(region.body.fetches[i][0] for i in needed if i < count)]
+        roots = [*region.condition.roots(), *(region.body.fetches[i].node for i in needed if i < count)]
         found = needed | {index_of[node] for node in reachable(roots) if node in index_of}
     return needed
 

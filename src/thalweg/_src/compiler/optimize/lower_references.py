@@ -86,9 +86,9 @@ class _Lowering:
             chain[node] = None
             if node.inputs[0] in self._refs:
                 break
-            node = node.inputs[0][0]
+            node = node.inputs[0].node
         if _is_variable(node):
-            self._refs[node, 0] = _Ref(node, (node, 0))
+            self._refs[Output(node, 0)] = _Ref(node, Output(node, 0))
         for each in reversed(chain):
             self._forward(each)
 
@@ -98,28 +98,28 @@ class _Lowering:
         for index in [i for i, dtype in enumerate(node.dtypes) if ref is not None and dtype._is_ref_dtype]:
             assert ref is not None
             if node.type == "RefSwitch":
-                self._refs[node, index] = _Ref(ref.variable, (node, index), ref.update)
+                self._refs[Output(node, index)] = _Ref(ref.variable, Output(node, index), ref.update)
             elif node.facts.control_flow:
-                self._refs[node, index] = _Ref(ref.variable, (node, index))
+                self._refs[Output(node, index)] = _Ref(ref.variable, Output(node, index))
             else:
-                self._refs[node, index] = _Ref(ref.variable, ref.handle, node)
+                self._refs[Output(node, index)] = _Ref(ref.variable, ref.handle, node)
 
     def _fetched(self, output: Output, snapshots: dict[Node, None]) -> Output:
         """Returns what is fetched for an output: for a reference or a snapshot of a variable, a read after updates."""
-        node = output[0]
+        node = output.node
         ref = self._refs.get(node.inputs[0] if node in snapshots else output)
         if ref is None:
             return output
         if ref.update is not None:
-            return self._read(ref, ref.update), 0
+            return Output(self._read(ref, ref.update), 0)
         key = ref.handle, "fetched"
         if key not in self._reads:
             read = self._add_read(ref, f"{ref.variable.name}/_fetched", ref.variable)
-            source = ref.handle[0]  # the variable, or the Switch behind it
+            source = ref.handle.node  # the variable, or the Switch behind it
             read.attrs |= {_LATEST: True, SHOWN: source.name}
             read.stack = source.stack
             self._reads[key] = read
-        return self._reads[key], 0
+        return Output(self._reads[key], 0)
 
     # -- nodes --------------------------------------------------------------------------------------------------------
 
@@ -137,9 +137,11 @@ class _Lowering:
                 ref = self._refs.get(output)
                 takes_ref = definition.on_handles is not None and _takes_ref(definition, position)
                 if ref is None and takes_ref:
-                    raise invalid(f"{node.name!r} updates {output[0].attrs.get('_feeds')!r}, for which a value is fed")
+                    raise invalid(
+                        f"{node.name!r} updates {output.node.attrs.get('_feeds')!r}, for which a value is fed"
+                    )
                 if ref is not None:
-                    node.inputs[position] = ref.handle if takes_ref else (self._read(ref, node), 0)
+                    node.inputs[position] = ref.handle if takes_ref else Output(self._read(ref, node), 0)
                     updates += [ref.update] if takes_ref and ref.update is not None else []
             if definition.on_handles is not None:
                 outputs = [i for i, dtype in enumerate(node.dtypes) if not dtype._is_ref_dtype]
@@ -220,20 +222,20 @@ class _Lowering:
         consumers: dict[Node, list[Node]],
         later: set[Node],
     ) -> None:
-        for consumer in dict.fromkeys(consumers[alias[0]]):
+        for consumer in dict.fromkeys(consumers[alias.node]):
             if alias not in consumer.inputs or consumer.facts.control_flow:
                 continue
             if consumer in later:
                 read = snapshot.like("ReadVariableOp", [handle], dict(snapshot.attrs))
                 read.attrs[SHOWN] = consumer.name
                 read.name = _read_name(consumer, _variable_of(handle))
-                others = [producer for producer, _ in consumer.inputs if (producer, _) != alias]
+                others = [producer for producer, _ in consumer.inputs if Output(producer, _) != alias]
                 updates = [] if _is_in_loop(alias, snapshot) else snapshot.controls
                 read.controls = list(dict.fromkeys([*consumer.controls, *others, *updates]))
                 read.order = consumer.order - 0.25
                 self._added.append(read)
-                consumer.inputs = [(read, 0) if output == alias else output for output in consumer.inputs]
-            elif alias == (snapshot, 0) and _gathers_rows(consumer):
+                consumer.inputs = [Output(read, 0) if output == alias else output for output in consumer.inputs]
+            elif alias == Output(snapshot, 0) and _gathers_rows(consumer):
                 _gather_by_handle(consumer, handle)
 
 
@@ -275,9 +277,9 @@ def _takes_ref(definition: OpDef, position: int) -> bool:
 
 
 def _variable_of(output: Output) -> Node:
-    node = output[0]
+    node = output.node
     while node.type != "VarHandleOp":
-        node = node.inputs[0][0]
+        node = node.inputs[0].node
     return node
 
 
@@ -299,21 +301,21 @@ def _downstream(nodes: list[Node], consumers: dict[Node, list[Node]]) -> set[Nod
 
 def _aliases(snapshot: Node, consumers: dict[Node, list[Node]], added: list[Node]) -> Iterator[tuple[Output, Output]]:
     """Yields the outputs that hold a snapshot in branches and loops too, each with the variable's handle there."""
-    stack: list[tuple[Output, Output]] = [((snapshot, 0), snapshot.inputs[0])]
+    stack: list[tuple[Output, Output]] = [(Output(snapshot, 0), snapshot.inputs[0])]
     while stack:
         alias, handle = stack.pop()
         yield alias, handle
-        for node in consumers[alias[0]]:
+        for node in consumers[alias.node]:
             if node.type in _FORWARDING and node.inputs[0] == alias:
                 forwarded = _forwarded(node, handle, snapshot.controls, consumers, added)
-                stack += [((node, i), (forwarded, i)) for i in range(len(node.dtypes))]
+                stack += [(Output(node, i), Output(forwarded, i)) for i in range(len(node.dtypes))]
 
 
 def _is_in_loop(alias: Output, snapshot: Node) -> bool:
     """Returns whether an output holds a snapshot in a loop, where its Enter waits for updates."""
-    node = alias[0]
+    node = alias.node
     while node is not snapshot and node.type != "Enter":
-        node = node.inputs[0][0]
+        node = node.inputs[0].node
     return node is not snapshot
 
 
@@ -325,7 +327,7 @@ def _forwarded(
     updates: what it waits for
     """
     inputs, frame = [handle, *node.inputs[1:]], node.attrs.get("frame_name")
-    for other in consumers.setdefault(handle[0], []):
+    for other in consumers.setdefault(handle.node, []):
         if other.type == node.type and other.inputs == inputs and other.attrs.get("frame_name") == frame:
             other.controls = list(dict.fromkeys([*other.controls, *updates]))
             return other
@@ -333,7 +335,7 @@ def _forwarded(
     attrs = {**node.attrs, "T": dtypes.resource}
     made = node.like(node.type, inputs, attrs, name=f"{node.name}/_handle", dtypes=types, shapes=[()] * len(types))
     made.controls = list(dict.fromkeys([*made.controls, *updates]))
-    consumers[handle[0]].append(made)
+    consumers[handle.node].append(made)
     added.append(made)
     return made
 

@@ -32,7 +32,9 @@ def pool_before_bias(step: StepGraph) -> None:
 
 def _keep_pooling_indices(step: StepGraph) -> None:
     """Makes a MaxPool return the indices of its maxima if the step computes its gradient as well."""
-    pools = {(node, 0): node for node in step.nodes if node.type == "MaxPool" and node.dtypes[0] in dtypes.FLOATING}
+    pools = {
+        Output(node, 0): node for node in step.nodes if node.type == "MaxPool" and node.dtypes[0] in dtypes.FLOATING
+    }
     grads = [n for n in step.nodes if n.type == "MaxPoolGrad" and n.inputs[1] in pools]
     indexed: dict[Node, Node] = {}
     replaced: dict[Output, Output] = {}
@@ -50,10 +52,10 @@ def _keep_pooling_indices(step: StepGraph) -> None:
                 dtypes=[pool.dtypes[0], dtypes.int64],
                 shapes=[shape, shape],
             )
-            replaced[pool, 0] = (indexed[pool], 0)
+            replaced[Output(pool, 0)] = Output(indexed[pool], 0)
             moved[pool] = indexed[pool]
-        made = grad.like("_MaxPoolIndexedGrad", [grad.inputs[0], (indexed[pool], 1), grad.inputs[2]], pool.attrs)
-        replaced[grad, 0] = (made, 0)
+        made = grad.like("_MaxPoolIndexedGrad", [grad.inputs[0], Output(indexed[pool], 1), grad.inputs[2]], pool.attrs)
+        replaced[Output(grad, 0)] = Output(made, 0)
         moved[grad] = made
     if replaced:
         step.rewrite(replaced, moved)
@@ -72,16 +74,16 @@ def _clip_before_pooling(step: StepGraph) -> None:
         spread, position = node.inputs[0] if node.type == "ReluGrad" else (None, 0)
         if spread is None or spread.type != "_MaxPoolIndexedGrad" or node.inputs[1] != spread.inputs[0]:
             continue
-        clipped = spread.inputs[0][0]
+        clipped = spread.inputs[0].node
         is_relu = clipped.type == "Relu" or "Relu" in clipped.attrs.get("fused_ops", ())
-        if not is_relu or consumers[spread] != [node] or (spread, position) in step.fetches:
+        if not is_relu or consumers[spread] != [node] or Output(spread, position) in step.fetches:
             continue
-        pool = spread.inputs[1][0]
+        pool = spread.inputs[1].node
         shape = pool.shapes[0]
         waits = list(dict.fromkeys([*node.controls, *spread.controls]))
-        clip = node.like("ReluGrad", [spread.inputs[2], (pool, 0)], node.attrs, shapes=[shape], controls=waits)
-        made = spread.like(spread.type, [*spread.inputs[:2], (clip, 0)], spread.attrs)
-        replaced[node, 0] = (made, 0)
+        clip = node.like("ReluGrad", [spread.inputs[2], Output(pool, 0)], node.attrs, shapes=[shape], controls=waits)
+        made = spread.like(spread.type, [*spread.inputs[:2], Output(clip, 0)], spread.attrs)
+        replaced[Output(node, 0)] = Output(made, 0)
         moved[node] = made
     if replaced:
         step.rewrite(replaced, moved)
@@ -90,14 +92,14 @@ def _clip_before_pooling(step: StepGraph) -> None:
 def _sum_before_spreading(step: StepGraph) -> None:
     """Computes BiasAddGrad at pooled resolution, before the max-pool backward, which only scatters the same values."""
     made = {
-        node: node.like(node.type, [node.inputs[0][0].inputs[2]], node.attrs)
+        node: node.like(node.type, [node.inputs[0].node.inputs[2]], node.attrs)
         for node in step.nodes
         if node.type == "BiasAddGrad"
-        and node.inputs[0][0].type == "_MaxPoolIndexedGrad"
-        and _keeps_channels(node.inputs[0][0], node)
+        and node.inputs[0].node.type == "_MaxPoolIndexedGrad"
+        and _keeps_channels(node.inputs[0].node, node)
     }
     if made:
-        step.rewrite({(node, 0): (sum, 0) for node, sum in made.items()}, made)
+        step.rewrite({Output(node, 0): Output(sum, 0) for node, sum in made.items()}, made)
 
 
 def _keeps_channels(pool: Node, bias: Node) -> bool:
@@ -113,7 +115,7 @@ def _pool_before(step: StepGraph, peel: Callable[[Node, Node], Peeled]) -> None:
     moved: dict[Node, Node] = {}
     for pool in step.nodes:
         before, index = pool.inputs[0] if pool.type in ("MaxPool", "_MaxPoolIndexed") else (None, 0)
-        if before is None or (before, index) in step.fetches or before in step.targets or pool.controls:
+        if before is None or Output(before, index) in step.fetches or before in step.targets or pool.controls:
             continue
         # The pool's gradient op uses only the shape of the pool's input.
         if any(user is not pool and user.type != "_MaxPoolIndexedGrad" for user in consumers[before]):
@@ -124,10 +126,10 @@ def _pool_before(step: StepGraph, peel: Callable[[Node, Node], Peeled]) -> None:
         source, again = peeled
         made = pool.like(pool.type, [source], pool.attrs, name=f"{pool.name}/_first")
         last = again(made)
-        replaced[pool, 0] = (last, 0)
-        replaced.update(((pool, i), (made, i)) for i in range(1, len(pool.dtypes)))
-        replaced[before, index] = source
-        moved.update({pool: last, before: source[0]})
+        replaced[Output(pool, 0)] = Output(last, 0)
+        replaced.update((Output(pool, i), Output(made, i)) for i in range(1, len(pool.dtypes)))
+        replaced[Output(before, index)] = source
+        moved.update({pool: last, before: source.node})
     if replaced:
         step.rewrite(replaced, moved)
 
@@ -136,13 +138,13 @@ def _relu(node: Node, pool: Node) -> Peeled:
     """Strips a ReLU: a node of its own, or one fused into a convolution."""
 
     def again(made: Node) -> Node:
-        return _after(pool, "Relu", [(made, 0)], {"T": pool.dtypes[0]})
+        return _after(pool, "Relu", [Output(made, 0)], {"T": pool.dtypes[0]})
 
     if node.type == "Relu" and not node.controls:
         return node.inputs[0], again
     fused_ops = node.attrs.get("fused_ops", ())
     if fused_ops[-1:] == ("Relu",):
-        return (node.like(node.type, node.inputs, {**node.attrs, "fused_ops": fused_ops[:-1]}), 0), again
+        return Output(node.like(node.type, node.inputs, {**node.attrs, "fused_ops": fused_ops[:-1]}), 0), again
     return None
 
 
@@ -151,7 +153,7 @@ def _bias(node: Node, pool: Node) -> Peeled:
 
     def again(made: Node) -> Node:
         attrs = {"T": pool.dtypes[0], "data_format": node.attrs["data_format"]}
-        return _after(pool, "BiasAdd", [(made, 0), node.inputs[-1]], attrs)
+        return _after(pool, "BiasAdd", [Output(made, 0), node.inputs[-1]], attrs)
 
     if node.type not in ("BiasAdd", "_FusedConv2D") or not _keeps_channels(pool, node):
         return None
@@ -159,7 +161,7 @@ def _bias(node: Node, pool: Node) -> Peeled:
         return node.inputs[0], again
     if node.type == "_FusedConv2D" and node.attrs["fused_ops"] == ("BiasAdd",):
         attrs = {name: node.attrs[name] for name in node.attrs if name not in _OF_FUSED}
-        return (node.like("Conv2D", node.inputs[:2], attrs), 0), again
+        return Output(node.like("Conv2D", node.inputs[:2], attrs), 0), again
     return None
 
 

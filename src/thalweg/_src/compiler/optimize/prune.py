@@ -41,7 +41,7 @@ def prune(
 
     def output(tensor: Tensor) -> Output:
         feed = fed.get(tensor)
-        return (nodes[tensor.op], tensor.value_index) if feed is None else (feed, 0)
+        return Output(nodes[tensor.op], tensor.value_index) if feed is None else Output(feed, 0)
 
     gates: dict[tuple[Node, ...], Node] = {}
     for operation, node in nodes.items():

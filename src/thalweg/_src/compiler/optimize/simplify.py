@@ -28,16 +28,16 @@ def simplify(step: StepGraph) -> None:
             node.controls = list(dict.fromkeys([*node.controls, *late])) if late else node.controls
         node.inputs = [replaced.get(output, output) for output in node.inputs]
         if node.controls and node.type == "Identity" and node not in kept:
-            replaced[node, 0] = node.inputs[0]
-            waits[node, 0] = node.controls
+            replaced[Output(node, 0)] = node.inputs[0]
+            waits[Output(node, 0)] = node.controls
             continue
         if node.controls:
             continue  # its order is observable
         for rule in _rules.get(node.type, ()):
             result = rule(node)
             if result is not None:
-                output = (result, 0) if isinstance(result, Node) else result
-                replaced[node, 0] = output
+                output = Output(result, 0) if isinstance(result, Node) else result
+                replaced[Output(node, 0)] = output
                 moved[node] = output[0]
                 break
     if replaced:
@@ -118,7 +118,7 @@ def square(node: Node) -> Node | None:
 
 @rule("Neg", "LogicalNot", "Conj", "InvertPermutation")
 def undone(node: Node) -> Output | None:
-    inner = node.inputs[0][0]
+    inner = node.inputs[0].node
     return inner.inputs[0] if inner.type == node.type and not inner.controls else None
 
 
@@ -136,7 +136,7 @@ def reshape_to_same(node: Node) -> Output | None:
 
 @rule("Reshape")
 def reshape_of_reshape(node: Node) -> Output | Node | None:
-    inner = node.inputs[0][0]
+    inner = node.inputs[0].node
     if inner.type in ("Reshape", "Squeeze", "ExpandDims") and not inner.controls:
         if _known(node.shapes[0]) and inner.input_shape(0) == node.shapes[0]:
             return inner.inputs[0]
@@ -151,7 +151,7 @@ def transpose_back(node: Node) -> Output | None:
         return None
     if node.input_shape(0) is not None and permutation.tolist() == list(range(permutation.size)):
         return node.inputs[0]
-    inner = node.inputs[0][0]
+    inner = node.inputs[0].node
     before = inner.constant(1) if inner.type == "Transpose" and not inner.controls else None
     if before is not None and before[permutation].tolist() == list(range(permutation.size)):
         return inner.inputs[0]
@@ -188,7 +188,7 @@ def absorb_transpose(node: Node) -> Node | None:
     flags = ("transpose_a", "transpose_b") if node.type == "MatMul" else ("adj_x", "adj_y")
     inputs, attrs = list(node.inputs), dict(node.attrs)
     for index, flag in enumerate(flags):
-        inner = node.inputs[index][0]
+        inner = node.inputs[index].node
         if inner.type == "Transpose" and not inner.controls and not node.dtypes[0].is_complex and _swaps_last(inner):
             inputs[index] = inner.inputs[0]
             attrs[flag] = not attrs[flag]

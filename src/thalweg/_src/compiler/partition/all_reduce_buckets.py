@@ -75,7 +75,7 @@ def _key(transfer: Node) -> tuple[str, ...]:
 
 
 def _fuse(part: StepGraph, ancestors: dict[Node, frozenset[Node]]) -> None:
-    ends = {node.inputs[0][0]: node for node in part.nodes if node.type == "_CollectiveWait"}
+    ends = {node.inputs[0].node: node for node in part.nodes if node.type == "_CollectiveWait"}
     outputs: dict[Output, Output] = {}
     moved: dict[Node, Node] = {}
     for bucket in _buckets([node for node in part.nodes if node.type == _START], ancestors):
@@ -85,7 +85,7 @@ def _fuse(part: StepGraph, ancestors: dict[Node, frozenset[Node]]) -> None:
         start = _merged(bucket)
         wait = ends[bucket[0]].like(
             "_CollectiveWait",
-            [(start, 0)],
+            [Output(start, 0)],
             {"T": start.attrs["T"]},
             name=start.name.removesuffix("/start"),
             dtypes=start.attrs["T"],
@@ -93,7 +93,7 @@ def _fuse(part: StepGraph, ancestors: dict[Node, frozenset[Node]]) -> None:
             order=max(ends[node].order for node in bucket),
         )
         for index, node in enumerate(bucket):
-            outputs[ends[node], 0] = (wait, index)
+            outputs[Output(ends[node], 0)] = Output(wait, index)
             moved[ends[node]] = wait
     part.rewrite(outputs, moved)
 
@@ -144,9 +144,9 @@ def _is_owned(start: Node, part: StepGraph) -> bool:
     if start.attrs["action"] != "reduce":
         return False
     output = start.inputs[0]
-    facts, uses = output[0].facts, [node for node in part.nodes for each in node.inputs if each == output]
+    facts, uses = output.node.facts, [node for node in part.nodes for each in node.inputs if each == output]
     is_new = facts.traceable and not (facts.stateful or facts.forwards or facts.view or facts.shape_only)
-    is_computed = any(producer.type != "Const" for producer, _ in output[0].inputs)
+    is_computed = any(producer.type != "Const" for producer, _ in output.node.inputs)
     return is_new and is_computed and uses == [start] and output not in part.fetches
 
 

@@ -21,23 +21,23 @@ def kept_values(nodes: Iterable[Node]) -> set[Output]:
             for output in node.inputs:
                 while output not in found:
                     found.add(output)
-                    if output[0].facts.is_alias and not output[0].facts.reads:
-                        output = output[0].inputs[0]
+                    if output.node.facts.is_alias and not output.node.facts.reads:
+                        output = output.node.inputs[0]
     return found
 
 
 def can_narrow(output: Output) -> bool:
-    return output[0].dtypes[output[1]] is dtypes.float32
+    return output.dtype is dtypes.float32
 
 
 def narrow(output: Output, guard: Guard) -> Node:
     """Returns the node that casts a float32 to bfloat16 on the sending device."""
-    return _cast(output, output[0].name + f"/_narrow_{output[1]}", dtypes.bfloat16, guard)
+    return _cast(output, output.node.name + f"/_narrow_{output.index}", dtypes.bfloat16, guard)
 
 
 def widen(received: Node, guard: Guard) -> Node:
     """Returns the node that casts a received bfloat16 back to float32."""
-    return _cast((received, 0), received.name.replace("/_narrow_", "/_widen_", 1), dtypes.float32, guard)
+    return _cast(Output(received, 0), received.name.replace("/_narrow_", "/_widen_", 1), dtypes.float32, guard)
 
 
 def _cast(output: Output, name: str, dtype: dtypes.DType, guard: Guard) -> Node:

@@ -14,8 +14,8 @@ def receive_feeds(step: StepGraph, names: Sequence[str]) -> None:
     """Replaces each feed by a Recv from the client."""
     received: dict[Output, Output] = {}
     for feed, name in zip(step.feeds, names):
-        node = receive((feed, 0), f"feed {name}", CLIENT, "")
-        received[feed, 0] = (node, 0)
+        node = receive(Output(feed, 0), f"feed {name}", CLIENT, "")
+        received[Output(feed, 0)] = Output(node, 0)
     step.feeds = []
     step.rewrite(received)
 
@@ -24,7 +24,7 @@ def send_fetches(step: StepGraph, tensors: Sequence[str], operations: Sequence[s
     """Sends each fetched value to the client as soon as it is available, and a signal after each fetched operation."""
     sends: list[Node] = [send(output, f"fetch {name}", "", CLIENT) for output, name in zip(step.fetches, tensors)]
     sends += [
-        send((signal(node), 0), f"fetch ^{name}", "", CLIENT, controls=[node])
+        send(Output(signal(node), 0), f"fetch ^{name}", "", CLIENT, controls=[node])
         for node, name in zip(step.targets, operations)
     ]
     step.fetches, step.targets = [], sends

@@ -225,12 +225,12 @@ class _Lowering:
 
     def _replace(self, member: Member, result: Output) -> None:
         """Replaces a member; what runs after it, runs after the result."""
-        after = result[0]
+        after = result.node
         if member is self._root and not _is_new(result, self._instance):
             after = self._add(member, "Identity", [result], {"T": member.node.dtypes[0]})
-            result = (after, 0)
+            result = Output(after, 0)
         rewrite = self._rewrite(member)
-        rewrite.outputs[member.node, 0] = result
+        rewrite.outputs[Output(member.node, 0)] = result
         rewrite.nodes[member.node] = after
 
     def _rewrite(self, member: Member) -> _Rewrite:
@@ -257,7 +257,7 @@ class _Lowering:
         sent.order = received.order = self._order
         self._keep(source, sent)
         source.graph.targets.append(sent)
-        return self._keep(destination, received), 0
+        return Output(self._keep(destination, received), 0)
 
     # -- what is computed here ----------------------------------------------------------------------------------------
 
@@ -266,17 +266,17 @@ class _Lowering:
         if len(values) == 1:
             return values[0]
         if merge == "Add":
-            return self._add(root, "AddN", values, {"T": dtype, "N": len(values)}), 0
+            return Output(self._add(root, "AddN", values, {"T": dtype, "N": len(values)}), 0)
         result = values[0]
         for value in values[1:]:
-            result = (self._add(root, _MERGE[merge], [result, value], {"T": dtype}), 0)
+            result = Output(self._add(root, _MERGE[merge], [result, value], {"T": dtype}), 0)
         return result
 
     def _divided(self, total: Output) -> Output:
         dtype = self._root.node.dtypes[0]
         count = np.array(self._instance.size, dtype.as_numpy_dtype)
         divisor = self._constant(count, dtype, "members")
-        return self._add(self._root, "Div", [total, divisor], {"T": dtype}), 0
+        return Output(self._add(self._root, "Div", [total, divisor], {"T": dtype}), 0)
 
     def _concatenated(self, values: list[Output]) -> Output:
         if len(values) == 1:
@@ -286,12 +286,12 @@ class _Lowering:
         shape = self._root.node.shapes[0]
         if not self._instance.is_local and shape is not None and shape[0] is not None:
             shape = (shape[0] // self._instance.size * len(values), *shape[1:])
-        return self._add(self._root, "ConcatV2", [*values, axis], attrs, shapes=[shape]), 0
+        return Output(self._add(self._root, "ConcatV2", [*values, axis], attrs, shapes=[shape]), 0)
 
     def _constant(self, value: Any, dtype: DType, name: str) -> Output:
         attrs = {"value": value, "dtype": dtype}
         changes = {"dtypes": [dtype], "shapes": [()], "controls": [], "guard": ()}
-        return self._add(self._root, "Const", [], attrs, name=f"{self._root.node.name}/{name}", **changes), 0
+        return Output(self._add(self._root, "Const", [], attrs, name=f"{self._root.node.name}/{name}", **changes), 0)
 
     # -- what other tasks take part in --------------------------------------------------------------------------------
 
@@ -310,7 +310,9 @@ class _Lowering:
         }
         names = {"dtypes": [dtypes.variant], "shapes": [()], "name": f"{node.name}/start"}
         started = self._add(self._root, "_CollectiveStart", values, attrs, **names)
-        return self._add(self._root, "_CollectiveWait", [(started, 0)], {"T": [node.dtypes[0]]}, controls=[]), 0
+        return Output(
+            self._add(self._root, "_CollectiveWait", [Output(started, 0)], {"T": [node.dtypes[0]]}, controls=[]), 0
+        )
 
 
 def _is_new(result: Output, instance: Instance) -> bool:

@@ -30,7 +30,7 @@ def partition_graph_def(nodes: Sequence[Node], fetches: Iterable[tuple[int, Outp
     for index, (node, output) in fetches:
         name = writer.unique(f"_retval_{node.name}_{output}_{index}")
         attrs = {"T": node.dtypes[output], "index": index}
-        writer.add(name, "_Retval", [writer.refs[node, output]], attrs)
+        writer.add(name, "_Retval", [writer.refs[Output(node, output)]], attrs)
     return writer.message
 
 
@@ -58,7 +58,7 @@ class _Writer:
         return name if count == 0 else self.unique(f"{name}_{count}")
 
     def _call(self, node: Node, name: str) -> None:
-        self.refs.update(((node, i), f"{name}:{i}" if i else name) for i in range(len(node.dtypes)))
+        self.refs.update((Output(node, i), f"{name}:{i}" if i else name) for i in range(len(node.dtypes)))
         self._ends[node] = [name]
 
     def _name(self, node: Node) -> None:
@@ -67,7 +67,7 @@ class _Writer:
             self._call(node, self.unique(node.name))
             return
         exits = [self.unique(f"{node.name}/Exit_{i}") for i in range(max(len(node.dtypes), 1))]
-        self.refs.update(((node, i), name) for i, name in enumerate(exits))
+        self.refs.update((Output(node, i), name) for i, name in enumerate(exits))
         self._ends[node] = exits
 
     # -- nodes --------------------------------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ class _Writer:
     def _write_part(self, part: StepGraph, arguments: Sequence[str], pivot: str) -> list[str]:
         """Writes the condition or the body of a loop, and returns the names of its results."""
         for argument, ref in zip(part.feeds, arguments):
-            self.refs[argument, 0] = ref
+            self.refs[Output(argument, 0)] = ref
             self._ends[argument] = [ref.partition(":")[0]]
         self._frames.append(pivot)
         fed = set(part.feeds)

@@ -129,7 +129,7 @@ class _Memory:
             return False
         if not all(dtype in _COUNTING for dtype in node.dtypes):
             return False
-        known = [output for output in node.inputs if output[0].type != "Const"]
+        known = [output for output in node.inputs if output.node.type != "Const"]
         return bool(known) and all(map(on_host, known))
 
     def at(self, output: Output, host: bool) -> Output:
@@ -145,12 +145,12 @@ class _Memory:
         """Returns a fetched output on the host; all such copies of a step are waited for together."""
         if not on_host(output) and (output, True) not in self._copies:
             self._copies[output, True] = copy = self._copy(*output, host=True)
-            copy[0].attrs = {**copy[0].attrs, "_fetched": True}
+            copy.node.attrs = {**copy.node.attrs, "_fetched": True}
         return self.at(output, host=True)
 
     def resident(self, output: Output) -> Output:
         """Returns a fetched output where it is; constant shapes and counters are on the host, as those of callers."""
-        is_number = output[0].type == "Const" and output[0].dtypes[0] in _COUNTING
+        is_number = output.node.type == "Const" and output.node.dtypes[0] in _COUNTING
         return self.at(output, host=True) if is_number else output
 
     def _copy(self, producer: Node, index: int, host: bool) -> Output:
@@ -160,7 +160,7 @@ class _Memory:
             copy = Node(
                 f"{producer.name}/{'_to_host' if host else '_to_device'}",
                 OPS.lookup("_CopyToHost" if host else "_CopyToDevice"),
-                [(producer, index)],
+                [Output(producer, index)],
                 {"T": producer.dtypes[index]},
                 [producer.dtypes[index]],
                 [producer.shapes[index]],
@@ -168,4 +168,4 @@ class _Memory:
                 stack=producer.stack,
                 guard=producer.guard,
             )
-        return (copy, 0)
+        return Output(copy, 0)

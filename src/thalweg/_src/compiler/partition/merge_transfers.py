@@ -42,7 +42,7 @@ def merge_transfers(partitions: dict[str, StepGraph]) -> None:
         outputs: dict[Output, Output] = {}
         moved: dict[Node, Node] = {}
         for receive, nodes in replaced:
-            outputs.update(((node, 0), (receive, index)) for index, node in enumerate(nodes))
+            outputs.update((Output(node, 0), Output(receive, index)) for index, node in enumerate(nodes))
             moved.update((node, receive) for node in nodes)
         partitions[device].rewrite(outputs, moved)
 

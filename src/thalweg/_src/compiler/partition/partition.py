@@ -100,7 +100,9 @@ def _cut_loop(
                 devices[node] = spread[0]
         _cut_loops(part, devices, prefix + key, lossy)
     copies = {name: [_copy(argument, devices, name) for argument in arguments[count:]] for name in spread}
-    known = {((a, 0), name): (copy, 0) for name in spread for a, copy in zip(arguments[count:], copies[name])}
+    known = {
+        (Output(a, 0), name): Output(copy, 0) for name in spread for a, copy in zip(arguments[count:], copies[name])
+    }
     for argument in arguments[count:]:
         devices[argument] = ""  # on no device, so that each device uses its copy
     carried = {name: [i for i in range(count) if devices[arguments[i]] == name] for name in spread}
@@ -111,7 +113,7 @@ def _cut_loop(
     result = []
     for name in spread:
         made = _loop_at(name, loop, Region(conditions[name], bodies[name]), carried[name], copies[name])
-        replaced.update(((loop, old), (made, new)) for new, old in enumerate(carried[name]))
+        replaced.update((Output(loop, old), Output(made, new)) for new, old in enumerate(carried[name]))
         devices[made] = name
         result.append(made)
     return result
@@ -178,9 +180,9 @@ class _Cut:
             if producer.type == "Const" and not producer.controls:
                 name = f"{producer.name}/{device.rpartition('device:')[2].replace(':', '_')}"
                 copy = producer.like("Const", [], producer.attrs, name=name, guard=())
-                self._received[output, device] = (self._add(copy, device), 0)
+                self._received[output, device] = Output(self._add(copy, device), 0)
             else:
-                self._received[output, device] = (self._transfer(output, f"{producer.name}:{index}", device), 0)
+                self._received[output, device] = Output(self._transfer(output, f"{producer.name}:{index}", device), 0)
         return self._received[output, device]
 
     def guard_at(self, guard: Guard, device: str) -> Guard:
@@ -195,19 +197,21 @@ class _Cut:
         if (control, device) not in self._signalled:
             sent = self._add(signal(control), source)
             self.guards[sent] = self.guards.get(control, ())
-            self._signalled[control, device] = self._transfer((sent, 0), f"^{control.name}", device, after=[control])
+            self._signalled[control, device] = self._transfer(
+                Output(sent, 0), f"^{control.name}", device, after=[control]
+            )
         return self._signalled[control, device]
 
     def _transfer(self, output: Output, key: str, device: str, after: list[Node] | None = None) -> Node:
-        source = self.devices[output[0]]
-        guard = self.guards.get(output[0], ())  # a value of an untaken branch is neither sent nor received
+        source = self.devices[output.node]
+        guard = self.guards.get(output.node, ())  # a value of an untaken branch is neither sent nor received
         here, there = self.guard_at(guard, source), self.guard_at(guard, device)
         key = self._prefix + key
         is_narrowed = self._lossy and can_narrow(output) and output not in self._kept
         if is_narrowed:
             if output not in self._narrowed:
                 self._narrowed[output] = self._add(narrow(output, here), source)
-            output = (self._narrowed[output], 0)
+            output = Output(self._narrowed[output], 0)
         sent = self._add(send(output, key, source, device, after, here), source)
         received = self._add(receive(output, key, source, device, there), device)
         self._sends[received] = sent

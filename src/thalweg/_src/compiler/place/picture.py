@@ -128,7 +128,7 @@ def drawn(placement: Placement) -> tuple[list[Node], list[Edge]]:
             source, index = _sent(output, sends)
             label = f"{source.dtypes[index].name}{show(source.shapes[index])}"
             if _is_plain_read(source):
-                source = source.inputs[0][0]
+                source = source.inputs[0].node
             if source in shown:
                 edges[Edge(source, node, label, placement.devices[source] != placement.devices[node])] = None
         for control in node.controls:
@@ -144,7 +144,7 @@ def _is_hidden(node: Node) -> bool:
 
 def _is_plain_read(node: Node) -> bool:
     """Returns whether a node only reads a variable, which is then drawn in its place."""
-    return node.type == "ReadVariableOp" and not node.controls and node.inputs[0][0].type == "VarHandleOp"
+    return node.type == "ReadVariableOp" and not node.controls and node.inputs[0].node.type == "VarHandleOp"
 
 
 def _title(node: Node) -> str:
@@ -153,8 +153,8 @@ def _title(node: Node) -> str:
 
 def _sent(output: Output, sends: dict[str, Node]) -> Output:
     """Returns the sent tensor for a received one."""
-    while output[0].type == "_Recv" and output[0].attrs["tensor_name"] in sends:
-        output = sends[output[0].attrs["tensor_name"]].inputs[0]
+    while output.node.type == "_Recv" and output.node.attrs["tensor_name"] in sends:
+        output = sends[output.node.attrs["tensor_name"]].inputs[0]
     return output
 
 

@@ -100,7 +100,7 @@ class Problem:
         self.inputs: list[list[tuple[int, Value]]] = [[] for _ in self.units]
 
         def read(output: Output, reader: int) -> None:
-            producer = number.get(output[0])
+            producer = number.get(output.node)
             if producer is None:
                 return
             if output not in values:
@@ -118,7 +118,7 @@ class Problem:
         for unit, node in enumerate(self.units):
             needed = dict.fromkeys(node.inputs)
             needed.update((predicate, None) for predicate, _ in node.guard)
-            needed.update(((control, -1), None) for control in dict.fromkeys(node.controls))
+            needed.update((Output(control, -1), None) for control in dict.fromkeys(node.controls))
             for output in needed:
                 read(output, unit)
         for output in step.fetches:

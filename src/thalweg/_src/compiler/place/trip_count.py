@@ -20,13 +20,13 @@ def trip_count(loop: Node, unknown: int) -> int:
 
 def _bound(loop: Node, condition: Output) -> int | None:
     """Returns how often a condition holds: for a conjunction, the smaller number."""
-    node = _through_views(condition)[0]
+    node = _through_views(condition).node
     if node.type == "LogicalAnd":
         bounds = [bound for bound in (_bound(loop, output) for output in node.inputs) if bound is not None]
         return min(bounds, default=None)
     if node.type not in _UP and node.type not in _DOWN:
         return None
-    counter, limit = _through_views(node.inputs[0])[0], _value(loop, node.inputs[1])
+    counter, limit = _through_views(node.inputs[0]).node, _value(loop, node.inputs[1])
     arguments = loop.attrs["region"].condition.feeds
     if limit is None or counter not in arguments or arguments.index(counter) >= len(loop.dtypes):
         return None
@@ -42,8 +42,8 @@ def _bound(loop: Node, condition: Output) -> int | None:
 def _step(loop: Node, index: int) -> int | None:
     """Returns the step of a loop variable: what an iteration adds to it, if that is a constant."""
     region = loop.attrs["region"]
-    node = _through_views(region.body.fetches[index])[0]
-    if node.type not in ("Add", "AddV2", "Sub") or _through_views(node.inputs[0])[0] is not region.body.feeds[index]:
+    node = _through_views(region.body.fetches[index]).node
+    if node.type not in ("Add", "AddV2", "Sub") or _through_views(node.inputs[0]).node is not region.body.feeds[index]:
         return None
     amount = _value(loop, node.inputs[1])
     return amount if amount is None or node.type != "Sub" else -amount
@@ -51,7 +51,7 @@ def _step(loop: Node, index: int) -> int | None:
 
 def _value(loop: Node, output: Output) -> int | None:
     """Returns an integer inside a loop: a constant, or a loop-invariant argument."""
-    node = _through_views(output)[0]
+    node = _through_views(output).node
     arguments = loop.attrs["region"].body.feeds
     if node.type == "_Arg":
         place = next((i for i, argument in enumerate(arguments) if argument is node), -1)
@@ -73,8 +73,8 @@ def _number(output: Output) -> int | None:
 
 
 def _through_views(output: Output) -> Output:
-    while _is_forwarded(output[0]):
-        output = output[0].inputs[0]
+    while _is_forwarded(output.node):
+        output = output.node.inputs[0]
     return output
 
 

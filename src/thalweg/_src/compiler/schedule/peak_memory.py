@@ -113,7 +113,7 @@ class Buffers:
             seen = [self._of[output] for output in viewed if output in self._of]
             if seen:  # otherwise a view of a variable or a constant, which are counted as kept
                 buffer = max(seen, key=self.sizes.__getitem__)
-                self._of.update(((node, index), buffer) for index in range(len(node.dtypes)))
+                self._of.update((Output(node, index), buffer) for index in range(len(node.dtypes)))
                 maker, output = self.makers[buffer]
                 if node.facts.is_alias and not is_fully_defined(maker.shapes[output]):
                     self.sizes[buffer] = max(self.sizes[buffer], self.costs.bytes(node, 0))  # static shape known
@@ -123,10 +123,10 @@ class Buffers:
         for index in range(len(node.dtypes)):
             size = self._size(node, index)
             if size and self._counts(node, index):
-                self._of[node, index] = len(self.sizes)
+                self._of[Output(node, index)] = len(self.sizes)
                 self.gives[node].append(len(self.sizes))
                 self.sizes.append(size)
-                self.makers.append((node, index))
+                self.makers.append(Output(node, index))
                 self.readers.append([])
 
     def _add_loop(self, loop: Node, device: str) -> None:

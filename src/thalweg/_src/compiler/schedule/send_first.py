@@ -22,7 +22,7 @@ def send_first(part: StepGraph) -> None:
                     written[producer] = min(node.order, written.get(producer, node.order))
     moved = False
     for send in [node for node in part.nodes if node.type == "_Send"]:
-        chain = [] if send.controls or send.guard else _chain(send.inputs[0][0], written)
+        chain = [] if send.controls or send.guard else _chain(send.inputs[0].node, written)
         for node in [*chain, send] if chain else ():
             node.order = min(node.order, _FIRST + max(node.order, 0))  # in program order among themselves
             moved = True
@@ -39,7 +39,7 @@ def _chain(node: Node, written: dict[Node, float]) -> list[Node]:
         return []
     if node.facts.instant:
         return [node]
-    if node.facts.forwards in ("", "chosen") or written.get(node.inputs[0][0], node.order) < node.order:
+    if node.facts.forwards in ("", "chosen") or written.get(node.inputs[0].node, node.order) < node.order:
         return []
     chains = [_chain(producer, written) for producer, _ in node.inputs]
     return [*(member for chain in chains for member in chain), node] if all(chains) else []

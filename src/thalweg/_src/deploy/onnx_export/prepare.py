@@ -82,13 +82,13 @@ def _require_pure(step: StepGraph) -> None:
 
 def _require_no_updates(step: StepGraph, handles: set[Output]) -> None:
     """handles: the arguments of the graph that are variables."""
-    handles = {*handles, *((node, 0) for node in step.nodes if node.type == "VarHandleOp")}
+    handles = {*handles, *(Output(node, 0) for node in step.nodes if node.type == "VarHandleOp")}
     for node in step.nodes:
         if node.type in ("Identity", "_Choose") and handles.intersection(node.inputs):
-            handles.add((node, 0))
+            handles.add(Output(node, 0))
         elif node.type == "_While":
             feeds = node.attrs["region"].body.feeds
-            inside = {(feed, 0) for feed, output in zip(feeds, node.inputs) if output in handles}
+            inside = {Output(feed, 0) for feed, output in zip(feeds, node.inputs) if output in handles}
             for part in node.attrs["region"].parts():
                 _require_no_updates(part, inside)
         elif node.facts.writes and handles.intersection(node.inputs):
@@ -165,7 +165,7 @@ def _forward_values(step: StepGraph) -> None:
                 axis = node.like("Const", [], value, **given, guard=())
                 axis.order = node.order - 0.5
                 step.nodes.append(axis)
-                node.inputs = [*node.inputs, (axis, 0)]
+                node.inputs = [*node.inputs, Output(axis, 0)]
                 attrs |= {"Taxis": dtypes.int32, "batch_dims": batch}
         _become(node, _READS[node.type], attrs, node.dtypes, node.shapes)
 
@@ -222,10 +222,10 @@ def decide(step: StepGraph) -> None:
     replaced: dict[Output, Output] = {}
     for node in step.nodes:
         if node.type == "_Choose" and (value := node.constant(0)) is not None:
-            replaced[node, 0] = node.inputs[2 if bool(value) else 1]
+            replaced[Output(node, 0)] = node.inputs[2 if bool(value) else 1]
     if replaced:
         for node in step.nodes:
-            node.guard = tuple(literal for literal in node.guard if literal[0][0].type != "Const")
+            node.guard = tuple(literal for literal in node.guard if literal[0].node.type != "Const")
         step.rewrite(replaced)
 
 

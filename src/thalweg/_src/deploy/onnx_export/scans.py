@@ -40,7 +40,7 @@ def find_scans(loop: Node) -> dict[int, Scan]:
         place, value, array = (write.inputs[i] for i in _WRITES[write.type])
         if array != (body.feeds[index], 0) or _uses(loop, index) != [write] or not _counts(loop, place):
             continue
-        if not (creation.attrs.get("identical_element_shapes", True) or is_fully_defined(value[0].shapes[value[1]])):
+        if not (creation.attrs.get("identical_element_shapes", True) or is_fully_defined(value.shape)):
             continue
         size = creation.inputs[_CREATIONS[creation.type]]
         grows = creation.attrs.get("dynamic_size", False)
@@ -53,7 +53,7 @@ def _uses(loop: Node, index: int) -> list[Node]:
     """Returns the nodes that use a variable in the loop."""
     region = loop.attrs["region"]
     argument = region.body.feeds[index]
-    used = [node for part in region.parts() for node in part.nodes if (argument, 0) in node.inputs]
+    used = [node for part in region.parts() for node in part.nodes if Output(argument, 0) in node.inputs]
     fetched = [node for part in region.parts() for node, _ in part.fetches if node is argument]
     return used + fetched
 
@@ -86,8 +86,8 @@ def _is_number(output: Output, number: int) -> bool:
 
 def _same(one: Output, other: Output) -> bool:
     """Returns whether two integers are known to be equal."""
-    if one[0].type == "Const" and other[0].type == "Const":
-        return int(one[0].attrs["value"]) == int(other[0].attrs["value"])
+    if one.node.type == "Const" and other.node.type == "Const":
+        return int(one.node.attrs["value"]) == int(other.node.attrs["value"])
     return one == other
 
 

@@ -18,7 +18,7 @@ from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
 def translate(w: GraphWriter, step: StepGraph, arguments: Sequence[Value]) -> list[Value]:
     """Writes the nodes of a graph and returns the values of its fetches."""
     for feed, value in zip(step.feeds, arguments):
-        w.set((feed, 0), value)
+        w.set(Output(feed, 0), value)
     _Branches(step).write(w, frozenset(), step.nodes)
     return [w.value(output) for output in step.fetches]
 
@@ -110,7 +110,7 @@ class _Branches:
         for choice, value, other, name in zip(conditional.choices, values[True], values[False], outputs):
             if type(value) is not type(other):
                 raise unsupported(choice, "chooses among arrays that are kept in different ways", "stack them before")
-            w.set((choice, 0), name if isinstance(value, str) else replace(value, name=name))
+            w.set(Output(choice, 0), name if isinstance(value, str) else replace(value, name=name))
 
 
 def _sorted(units: Sequence[Node | _Conditional]) -> list[Node | _Conditional]:
@@ -150,7 +150,7 @@ def _write_node(w: GraphWriter, node: Node) -> None:
         return
     if node.type == "Const":
         dtype = node.dtypes[0]
-        w.set((node, 0), w.constant(node.attrs["value"], None if dtype is dtypes.string else dtype))
+        w.set(Output(node, 0), w.constant(node.attrs["value"], None if dtype is dtypes.string else dtype))
         return
     if node.type == "_While":
         _write_loop(w, node)
@@ -163,7 +163,7 @@ def _write_node(w: GraphWriter, node: Node) -> None:
         results = [results]
     for index, value in enumerate(results):
         if value is not None:
-            w.set((node, index), value)
+            w.set(Output(node, index), value)
 
 
 def _alternative(node: Node) -> str:
@@ -209,11 +209,11 @@ def _write_loop(w: GraphWriter, node: Node) -> None:
     initial = [_name_of(node, given[i]) for i in places]
     outputs = w.many("Loop", len(places) + len(scans), None, condition, *initial, body=body)
     for i in range(count):
-        w.set((node, i), given[i])
+        w.set(Output(node, i), given[i])
     for i, name in zip(places, outputs):
-        w.set((node, i), name if isinstance(given[i], str) else replace(given[i], name=name))
+        w.set(Output(node, i), name if isinstance(given[i], str) else replace(given[i], name=name))
     for (i, scan), name in zip(scans.items(), outputs[len(places) :]):
-        w.set((node, i), Stacked(_padded(w, node, scan, name), given[i].dtype, given[i].grows))
+        w.set(Output(node, i), Stacked(_padded(w, node, scan, name), given[i].dtype, given[i].grows))
 
 
 def _without_writes(body: StepGraph, scans: Mapping[int, Scan]) -> StepGraph:

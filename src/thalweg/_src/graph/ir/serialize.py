@@ -22,7 +22,7 @@ from thalweg._src.graph.gc_pause import collector_paused
 from thalweg._src.graph.graph_def_checks import check_attr_name, check_device, private_attr, shown, well_formed
 from thalweg._src.graph.ir.attr_values import Integers, ValueReader, ValueWriter, decode_shape, encode_shape
 from thalweg._src.graph.ir.lint import problems
-from thalweg._src.graph.ir.step_graph import Guard, Node, Region, StepGraph
+from thalweg._src.graph.ir.step_graph import Guard, Node, Output, Region, StepGraph
 from thalweg._src.graph.ir.varints import decode_varints, encode_varints
 from thalweg._src.graph.op_def import OPS, ArgDef, OpDef, normalize, output_types
 
@@ -303,7 +303,7 @@ class _Reader:
             edges.append((integers.take(2 * num_inputs), integers.take(num_controls), guard))
         guards = [_guard(code, nodes) for code in guard_codes]
         for node, (inputs, controls, guard) in zip(nodes, edges):
-            node.inputs = [(nodes[producer], index) for producer, index in _pairs(inputs)]
+            node.inputs = [Output(nodes[producer], index) for producer, index in _pairs(inputs)]
             node.controls = [nodes[control] for control in controls]
             node.guard = guards[guard]
         return nodes
@@ -351,7 +351,7 @@ class _Reader:
         integers = self._integers
         graph.is_unstructured, has_positions = map(bool, integers.take(2))
         graph.nodes, graph.feeds, graph.targets = ([nodes[number] for number in integers.many()] for _ in range(3))
-        graph.fetches = [(nodes[number], index) for number, index in _pairs(integers.take(2 * integers.one()))]
+        graph.fetches = [Output(nodes[number], index) for number, index in _pairs(integers.take(2 * integers.one()))]
         graph.positions = integers.take(len(graph.fetches)) if has_positions else None
         if len(set(graph.nodes)) < len(graph.nodes):
             raise ValueError("a graph has a node twice")
@@ -378,7 +378,7 @@ def _pairs(numbers: list[int]) -> Iterable[tuple[int, int]]:
 def _guard(code: list[int], nodes: list[Node]) -> Guard:
     if len(code) > 3 * _MAX_LEVELS:
         raise ValueError(f"conditionals are nested more than {_MAX_LEVELS} levels deep")
-    guard = tuple(((nodes[code[i]], code[i + 1]), bool(code[i + 2])) for i in range(0, len(code), 3))
+    guard = tuple((Output(nodes[code[i]], code[i + 1]), bool(code[i + 2])) for i in range(0, len(code), 3))
     if any(index >= len(node.dtypes) for (node, index), _ in guard):
         raise ValueError("a predicate is an output that its node does not have")
     return guard

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,23 @@ from thalweg._src.graph.op_def import OPS, Facts, OpDef
 from thalweg._src.graph.source_line import Stack
 
 SHOWN = "_shown"  # attribute of nodes that passes add: the name that errors show, of an operation of the user
-Output = tuple["Node", int]
+
+
+class Output(NamedTuple):
+    """One output of a node."""
+
+    node: Node
+    index: int  # type: ignore[assignment]  # hides the method of tuples
+
+    @property
+    def dtype(self) -> DType:
+        return self.node.dtypes[self.index]
+
+    @property
+    def shape(self) -> Shape:
+        return self.node.shapes[self.index]
+
+
 Guard = tuple[tuple[Output, bool], ...]  # predicates and the values that they must have, from outside in
 
 
@@ -70,16 +86,14 @@ class Node:
 
     def constant(self, index: int) -> np.ndarray[Any, Any] | None:
         """Returns the value of an input that is a constant of the graph."""
-        producer = self.inputs[index][0]
+        producer = self.inputs[index].node
         return producer.attrs["value"] if producer.definition.name == "Const" else None
 
     def input_shape(self, index: int) -> Shape:
-        producer, output = self.inputs[index]
-        return producer.shapes[output]
+        return self.inputs[index].shape
 
     def input_dtype(self, index: int) -> DType:
-        producer, output = self.inputs[index]
-        return producer.dtypes[output]
+        return self.inputs[index].dtype
 
     def predecessors(self) -> Iterable[Node]:
         for producer, _ in self.inputs:

@@ -67,7 +67,7 @@ def _bind_into(bound: Bound, step: StepGraph, device: Device, counters: Collecti
         else:
             kernel = bind_node(node, device)
         if isinstance(kernel, Known):
-            bound.constants.update(((node, i), kernel.value) for i in range(len(node.dtypes)))
+            bound.constants.update((Output(node, i), kernel.value) for i in range(len(node.dtypes)))
         elif node.definition.waits:
             bound.waiting[node] = replace(kernel, function=device.on_stream(kernel.function))
         else:
@@ -177,7 +177,7 @@ def _needs_check(node: Node) -> bool:
     """Returns whether shapes must be checked in each step, because the rank of an input is not known statically."""
     if node.definition.waits or node.definition.infer in _AS_TORCH:
         return False
-    outputs = (producer for producer in node.inputs if producer[0].dtypes[producer[1]] is not dtypes.resource)
+    outputs = (producer for producer in node.inputs if producer.dtype is not dtypes.resource)
     return any(producer.shapes[index] is None for producer, index in outputs)
 
 

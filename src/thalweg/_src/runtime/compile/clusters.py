@@ -69,7 +69,7 @@ class Clusters:
         for node in nodes:
             (together if node in fused else alone).setdefault(levels[node], []).append(node)
         home = {node: levels[node] for node in fused}  # nodes of one level form a cluster
-        outside = {o for node in nodes for o in node.inputs if home.get(o[0]) != home.get(node, -1)}
+        outside = {o for node in nodes for o in node.inputs if home.get(o.node) != home.get(node, -1)}
         outside |= {*wanted, *(predicate for node in nodes for predicate, _ in node.guard)}
         result: list[Node] = []
         for level in sorted({*alone, *together}):
@@ -78,7 +78,7 @@ class Clusters:
             if sum(not node.facts.is_alias for node in members) < _FEWEST:
                 result += members
                 continue
-            result += [node for node in members if node.type == "ReadVariableOp" and (node, 0) in outside]
+            result += [node for node in members if node.type == "ReadVariableOp" and Output(node, 0) in outside]
             result.append(self._make(members, outside))
         return result
 
@@ -130,10 +130,10 @@ class Clusters:
     def _make(self, members: list[Node], outside: set[Output]) -> Node:
         """Returns the node of a cluster, bound to its function."""
         inside = set(members)
-        taken = dict.fromkeys(o for node in members for o in _values(node, self.bound) if o[0] not in inside)
+        taken = dict.fromkeys(o for node in members for o in _values(node, self.bound) if o.node not in inside)
         inputs = list(taken)
-        outputs = [(node, i) for node in members for i in range(len(node.dtypes)) if (node, i) in outside]
-        outputs = [output for output in outputs if output[0].type != "ReadVariableOp"]
+        outputs = [Output(node, i) for node in members for i in range(len(node.dtypes)) if Output(node, i) in outside]
+        outputs = [output for output in outputs if output.node.type != "ReadVariableOp"]
         cluster = Cluster(members, inputs, outputs, self)
         self.made.append(cluster)
         made = members[-1].like(
@@ -168,7 +168,7 @@ def _values(node: Node, bound: Bound) -> Iterable[Output]:
     for index, output in enumerate(node.inputs):
         if index in host or isinstance(bound.constants.get(output), VariableResource):
             continue
-        if output[0].type != "Const" or output[0].attrs["value"].size > _SMALL:
+        if output.node.type != "Const" or output.node.attrs["value"].size > _SMALL:
             yield output
 
 
@@ -186,10 +186,10 @@ class Cluster:
         written: dict[Node, bool] = {}
         for node in members:
             for handle, _ in node.inputs:
-                if isinstance(bound.constants.get((handle, 0)), VariableResource):
+                if isinstance(bound.constants.get(Output(handle, 0)), VariableResource):
                     written[handle] = written.get(handle, False) or node.facts.writes
         self._handles, self._written = list(written), list(written.values())
-        self._variables: list[VariableResource] = [bound.constants[handle, 0] for handle in self._handles]
+        self._variables: list[VariableResource] = [bound.constants[Output(handle, 0)] for handle in self._handles]
         self._changed = [variable for variable, changes in zip(self._variables, self._written) if changes]
         self._guard = locked(self._changed)
         self._runs: dict[Any, Run] = {}

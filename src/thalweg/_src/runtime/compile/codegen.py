@@ -33,7 +33,7 @@ def outputs_of(node: Node) -> list[Output]:
     """Returns the outputs of a node; those of a cluster are its members'."""
     if node.type == "_Cluster":
         return list(node.attrs["outputs"])
-    return [(node, index) for index in range(len(node.dtypes))]
+    return [Output(node, index) for index in range(len(node.dtypes))]
 
 
 class Code:
@@ -183,12 +183,12 @@ class _Writer:
         """
         region: Region = node.attrs["region"]
         count = len(node.dtypes)
-        arguments = [(argument, 0) for argument in region.body.feeds]
+        arguments = [Output(argument, 0) for argument in region.body.feeds]
         for argument, outer in zip(arguments[count:], node.inputs[count:]):
             self.names[argument] = self.value(outer)  # an invariant needs no variable
-        variables = [self.names.get((node, i)) or self.name_of(arguments[i]) for i in range(count)]
+        variables = [self.names.get(Output(node, i)) or self.name_of(arguments[i]) for i in range(count)]
         for index, name in enumerate(variables):
-            self.names[node, index] = self.names[arguments[index]] = name
+            self.names[Output(node, index)] = self.names[arguments[index]] = name
         first = ", ".join(self.value(output) for output in node.inputs[:count])
         if variables:
             self.write_line(node, f"{indent}{', '.join(variables)} = {first}")
@@ -203,13 +203,13 @@ class _Writer:
         nodes = self.arranged(region.condition.nodes, region.condition.fetches)
         _Block(self, nodes, [going_on, *arguments], set(), inside).write()
         self.lines.append(f"{inside}if not {self.value(going_on)}: break")
-        self.node_of_line[len(self.lines)] = going_on[0]
+        self.node_of_line[len(self.lines)] = going_on.node
         self.iteration_of_line[len(self.lines)] = self._iteration
         nodes = self.arranged(region.body.nodes, region.body.fetches)
         body = _Block(self, nodes, region.body.fetches, known, inside)
         body.write_body(arguments[:count], variables)
         self._iteration = outside
-        left = [name for index, name in enumerate(variables) if (node, index) not in used]
+        left = [name for index, name in enumerate(variables) if Output(node, index) not in used]
         if left:
             self.lines.append(f"{indent}del {', '.join(left)}")
 
@@ -312,9 +312,9 @@ class _Block:
         for argument, name, result in zip(arguments, variables, results):
             last = self._last_use.get(argument)
             plain = result in self._own and result not in self._writer.names and result not in self._writer.constants
-            free = last is None or place[last] <= place.get(result[0], -1)
+            free = last is None or place[last] <= place.get(result.node, -1)
             alone = uses[result] == 1 and argument not in uses
-            if plain and free and alone and not result[0].guard and result[0].type != "_While":
+            if plain and free and alone and not result.node.guard and result.node.type != "_While":
                 self._writer.names[result] = name
                 direct.add(name)
         self._held = direct
@@ -394,10 +394,10 @@ class _Block:
         lines = self._writer.lines
         dead: dict[str, None] = {}
         for output, name in self._spent(node):
-            level = _shared(output[0].guard, node.guard)
+            level = _shared(output.node.guard, node.guard)
             if name in done:
                 continue
-            if output[0].guard == node.guard:
+            if output.node.guard == node.guard:
                 dead[name] = None
             elif level == self._guard:
                 lines.append(f"{self._here()}{name} = None")  # may be unbound

@@ -104,11 +104,13 @@ class _Counted:
         self.nodes = {node for node in inner if _can_compute(node) and node in here}
         # A loop invariant can be converted to a number where it is needed as one.
         fixed: set[Output] = {
-            (a, 0) for a in self._arguments[count:] if _is_number(a.dtypes[0], a.shapes[0]) and a in here
+            Output(a, 0) for a in self._arguments[count:] if _is_number(a.dtypes[0], a.shapes[0]) and a in here
         }
-        fixed |= {(n, 0) for n in inner if n.type == "Const" and _is_number(n.dtypes[0], n.shapes[0])}
+        fixed |= {Output(n, 0) for n in inner if n.type == "Const" and _is_number(n.dtypes[0], n.shapes[0])}
         while True:
-            self.numbers = {(self._arguments[i], 0) for i in self.variables} | {(node, 0) for node in self.nodes}
+            self.numbers = {Output(self._arguments[i], 0) for i in self.variables} | {
+                Output(node, 0) for node in self.nodes
+            }
             usable = self.numbers | fixed
             nodes = {node for node in self.nodes if all(output in usable for output in node.inputs)}
             variables = {i for i in self.variables if self._region.body.fetches[i] in usable}
@@ -134,9 +136,9 @@ class _Counted:
         loop, region = self._loop, self._region
         twins: dict[Output, Output] = {}
         for index, argument in enumerate(list(self._arguments[len(loop.dtypes) :]), len(loop.dtypes)):
-            if self._computes_with((argument, 0)):
+            if self._computes_with(Output(argument, 0)):
                 twin = argument.like("_Arg", [], {**argument.attrs, "index": len(self._arguments)})
-                twins[argument, 0] = (twin, 0)
+                twins[Output(argument, 0)] = Output(twin, 0)
                 self._arguments.append(twin)
                 loop.inputs.append(_as_number(loop.inputs[index]))
         for index in self.variables:
@@ -148,7 +150,7 @@ class _Counted:
             self._number(o, twins) if i in self.variables else self._tensor(o)
             for i, o in enumerate(region.body.fetches)
         ]
-        after = {(loop, i): (_converting("_AsTensor", (loop, i)), 0) for i in self.variables}
+        after = {Output(loop, i): Output(_converting("_AsTensor", Output(loop, i)), 0) for i in self.variables}
         for node in step.nodes:
             node.inputs = [after.get(output, output) for output in node.inputs]
             node.guard = tuple((after.get(predicate, predicate), side) for predicate, side in node.guard)
@@ -175,15 +177,15 @@ class _Counted:
         if output not in self.numbers:
             return output
         if output not in self._tensors:
-            self._tensors[output] = (_converting("_AsTensor", output), 0)
+            self._tensors[output] = Output(_converting("_AsTensor", output), 0)
         return self._tensors[output]
 
 
 def _as_number(output: Output) -> Output:
     """Returns a value as a number: the original number if it was converted from one, a constant as a constant."""
-    if output[0].type == "_AsTensor":
-        return output[0].inputs[0]
-    return (_converting("_AsNumber", output), 0)
+    if output.node.type == "_AsTensor":
+        return output.node.inputs[0]
+    return Output(_converting("_AsNumber", output), 0)
 
 
 def _converting(op_type: str, output: Output) -> Node:

@@ -128,7 +128,7 @@ def describe(
             if producer.type == "VarHandleOp":
                 attrs = {**producer.attrs, "container": "", "shared_name": f"variable_{len(nodes)}"}
                 add(producer, "VarHandleOp", attrs, [])
-            elif producer.type == "Const" and (producer, 0) not in inputs:
+            elif producer.type == "Const" and Output(producer, 0) not in inputs:
                 add(producer, "Const", producer.attrs, [])
             else:
                 add(producer, "_Arg", {"T": producer.dtypes[0]}, [])
@@ -153,7 +153,7 @@ def lowered(request: Request) -> Callable[..., tuple[Any, ...]]:
     device = Device("", request.device[0], torch.device(request.device[1]), Containers(), compiling=True)
     nodes: list[Node] = []
     for number, (op_type, attrs, types, shapes, sources) in enumerate(request.nodes):
-        inputs = [(nodes[source], index) for source, index in sources]
+        inputs = [Output(nodes[source], index) for source, index in sources]
         output_dtypes = [dtypes.as_dtype(name) for name in types]
         nodes.append(Node(f"node_{number}", OPS.lookup(op_type), inputs, attrs, output_dtypes, shapes))
     calls: dict[Node, Call] = {}
@@ -163,14 +163,14 @@ def lowered(request: Request) -> Callable[..., tuple[Any, ...]]:
             continue
         kernel = bind_node(node, device)
         if isinstance(kernel, Known):
-            constants.update(((node, i), kernel.value) for i in range(len(node.dtypes)))
+            constants.update((Output(node, i), kernel.value) for i in range(len(node.dtypes)))
         else:
             calls[node] = kernel
-    inputs = [(nodes[number], index) for number, index in request.inputs]
-    outputs = [(nodes[number], index) for number, index in request.outputs]
+    inputs = [Output(nodes[number], index) for number, index in request.inputs]
+    outputs = [Output(nodes[number], index) for number, index in request.outputs]
     segment = Segment(0, [nodes[number] for number in request.members], inputs, outputs)
     function = generate(segment, calls, constants).function
-    variables = [constants[nodes[number], 0] for number in request.handles]
+    variables = [constants[Output(nodes[number], 0)] for number in request.handles]
     own = [bool(node.facts.view or node.facts.forwards) and any(request.written) for node, _ in outputs]
 
     def cluster(*given: torch.Tensor) -> tuple[Any, ...]:

@@ -55,7 +55,7 @@ def _connect(step: StepGraph, segments: list[Segment]) -> None:
     for node in step.nodes:
         segment = segment_of.get(node)
         for output in [*node.inputs, *(predicate for predicate, _ in node.guard)]:
-            source = segment_of.get(output[0])
+            source = segment_of.get(output.node)
             if source is segment and segment is not None:
                 continue
             wanted[output] = None
@@ -72,6 +72,6 @@ def _connect(step: StepGraph, segments: list[Segment]) -> None:
     for segment, inputs in zip(segments, entering):
         segment.inputs = list(inputs)
     for output in wanted:
-        segment = segment_of.get(output[0])
+        segment = segment_of.get(output.node)
         if segment is not None:
             segment.outputs.append(output)

@@ -37,11 +37,11 @@ def assign_weight_layouts(part: StepGraph, device: Device) -> None:
 
 def _variable(output: Output, device: Device) -> VariableResource | None:
     """Returns the variable that a value is read from."""
-    while output[0].facts.forwards in ("same", "cast") and output[0].inputs:
-        output = output[0].inputs[0]
-    if output[0].type != "VarHandleOp":
+    while output.node.facts.forwards in ("same", "cast") and output.node.inputs:
+        output = output.node.inputs[0]
+    if output.node.type != "VarHandleOp":
         return None
-    handle = bind_node(output[0], device)
+    handle = bind_node(output.node, device)
     return handle.value if isinstance(handle, Known) else None
 
 

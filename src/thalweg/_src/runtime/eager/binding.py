@@ -16,7 +16,7 @@ from thalweg._src.base import dtypes, errors
 from thalweg._src.base.dtypes import DType
 from thalweg._src.compiler.partition.host_memory import arguments
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.ir.step_graph import SHOWN, Node
+from thalweg._src.graph.ir.step_graph import SHOWN, Node, Output
 from thalweg._src.graph.op_def import OPS, OpDef
 from thalweg._src.graph.source_line import user_stack, with_line
 from thalweg._src.runtime.compile.bind import bind_now
@@ -137,7 +137,9 @@ def bind(
     producers = [_producer(index, source) for index, source in enumerate(sources)]
     name = f"{definition.name}_{next(_serial)}" if definition.stateful else definition.name
     shown = {**attrs, SHOWN: ""}
-    node = Node(name, definition, [(p, 0) for p in producers], shown, list(output_types), [None] * len(output_types))
+    node = Node(
+        name, definition, [Output(p, 0) for p in producers], shown, list(output_types), [None] * len(output_types)
+    )
     node.stack = user_stack()
     try:
         shapes = list(definition.infer(Inference(definition, attrs, sources, len(output_types))))

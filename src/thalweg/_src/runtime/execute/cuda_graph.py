@@ -225,7 +225,7 @@ class CapturedSegment:
         self, step: Step, inputs: list[Any], copies: dict[Output, Any]
     ) -> Callable[[], tuple[Sequence[Any], Callable[[], None]]]:
         """Returns a function that captures the middle part, whose copies to the device have been made already."""
-        calls = {node: call for node, call in self._bound.calls.items() if (node, 0) not in copies}
+        calls = {node: call for node, call in self._bound.calls.items() if Output(node, 0) not in copies}
         drawing = [
             node for node in _everything(self._middle.segment.nodes) if node.facts.random and node.facts.is_capturable
         ]
@@ -265,7 +265,7 @@ def _everything(nodes: Sequence[Node]) -> Iterator[Node]:
 
 
 def _outputs(nodes: Sequence[Node]) -> list[Output]:
-    return [(node, index) for node in nodes for index in range(len(node.dtypes))]
+    return [Output(node, index) for node in nodes for index in range(len(node.dtypes))]
 
 
 def _needed(nodes: Sequence[Node], bound: Bound) -> set[Output]:

@@ -72,8 +72,9 @@ class _Interpreter:
                 continue
             result = self._call(node, seen)
             for index, value in enumerate((result,) if len(node.dtypes) == 1 else result or ()):
-                if uses[node, index]:
-                    values[node, index] = value
+                output = Output(node, index)
+                if uses[output]:
+                    values[output] = value
             del seen, result
         return [values[output] for output in outputs]
 
@@ -103,7 +104,7 @@ class _Interpreter:
 
     def _loop(self, node: Node, seen: Sequence[Any]) -> Any:
         region, count = node.attrs["region"], len(node.dtypes)
-        arguments = [(argument, 0) for argument in region.body.feeds]
+        arguments = [Output(argument, 0) for argument in region.body.feeds]
         variables, captures = list(seen[:count]), dict(zip(arguments[count:], seen[count:]))
         outside = self._device
         for iteration in itertools.count():

@@ -107,7 +107,7 @@ class Program:
         return condition, body
 
     def _split(self, step: StepGraph) -> list[Segment]:
-        feeds = [(feed, 0) for feed in step.feeds]
+        feeds = [Output(feed, 0) for feed in step.feeds]
         fed = set(feeds)
         if not self.waiting or self.is_unstructured:
             return [Segment(0, step.nodes, list(feeds), list(step.fetches))]
@@ -122,7 +122,7 @@ class Program:
     @functools.cached_property
     def schedule(self) -> Schedule:
         """The dependencies between segments and blocking nodes; not needed by a program of one function."""
-        known = {(feed, 0) for feed in self.feeds} | set(self.bound.constants)
+        known = {Output(feed, 0) for feed in self.feeds} | set(self.bound.constants)
         segment_of = {node: segment.index for segment in self.segments for node in segment.nodes}
         before: dict[Item, set[Item]] = {s.index: {*s.after_nodes, *s.after} for s in self.segments}
         taken = [*self.fetches]

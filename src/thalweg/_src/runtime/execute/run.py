@@ -43,7 +43,7 @@ class Run:
         self._step = step
         self._done = done
         self._lock = threading.Lock()
-        self.values: dict[Output, Any] = {(feed, 0): value for feed, value in zip(program.feeds, feeds)}
+        self.values: dict[Output, Any] = {Output(feed, 0): value for feed, value in zip(program.feeds, feeds)}
         self.values.update(program.bound.constants)
         self._readiness = Readiness(program.schedule)  # used under the lock
 
@@ -128,8 +128,8 @@ class Run:
                 return
             with self._lock:
                 for i, value in enumerate(results):
-                    if (node, i) in self._program.schedule.uses:
-                        self.values[node, i] = value
+                    if Output(node, i) in self._program.schedule.uses:
+                        self.values[Output(node, i)] = value
             self._step.waiting.discard(node.name)
             ready = self._finished(node)
             if starting and threading.get_ident() == starter:

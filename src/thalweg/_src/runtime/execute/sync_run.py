@@ -78,7 +78,7 @@ class SynchronousRun:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._node = program.waiting[0]
-        self._feeds: list[Output] = [(feed, 0) for feed in program.feeds]
+        self._feeds: list[Output] = [Output(feed, 0) for feed in program.feeds]
         constants, working = program.bound.constants, program.schedule.works
         self._known = {o: constants[o] for o in (*self._node.inputs, *program.fetches) if o in constants}
         self._before = [s.index for s in program.segments if not s.ancestors and working[s.index]]
@@ -91,7 +91,7 @@ class SynchronousRun:
             self._run_segment(index, step, values)
         node = self._node
         for i, value in enumerate(self._wait(step, [values[output] for output in node.inputs])):
-            values[node, i] = value
+            values[Output(node, i)] = value
         for index in self._after:
             self._run_segment(index, step, values)
         return [values[output] for output in self._fetches]

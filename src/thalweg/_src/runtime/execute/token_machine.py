@@ -139,7 +139,7 @@ class TokenMachine:
                     raise _not_in_loop(node)
                 left[node], frame = frame[-1], frame[:-1]
             frames[node] = frame
-            consumers = [c for i in range(len(node.dtypes)) for c, _ in self._edges.get((node, i), ())]
+            consumers = [c for i in range(len(node.dtypes)) for c, _ in self._edges.get(Output(node, i), ())]
             stack += [(consumer, frame) for consumer in [*consumers, *self._after.get(node, ())]]
         return left
 
@@ -156,8 +156,8 @@ class TokenMachine:
 
     def _send(self, node: Node, index: int, iteration: Iteration, value: Any) -> None:
         if (node, index) in self._wanted and iteration.frame is self._root:
-            self.fetched[node, index] = value
-        for consumer, position in self._edges.get((node, index), ()):
+            self.fetched[Output(node, index)] = value
+        for consumer, position in self._edges.get(Output(node, index), ()):
             self._arrive(iteration, consumer, position, value)
 
     def _signal(self, node: Node, iteration: Iteration, dead: bool) -> None:

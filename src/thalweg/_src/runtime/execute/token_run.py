@@ -90,7 +90,7 @@ class TokenRun:
             self._wait(item, bound.waiting[node])
             return None
         if node not in bound.calls:
-            return [bound.constants.get((node, i)) for i in range(count)]
+            return [bound.constants.get(Output(node, i)) for i in range(count)]
         observer = self._observer
         started = observer.start(node) if observer is not None else None
         try:

@@ -15,7 +15,7 @@ from thalweg._src.base.registry import Registry
 from thalweg._src.compiler.place.work import Sizes, flop_count
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
-from thalweg._src.graph.ir.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node, Output
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import GraphKeys
 from thalweg._src.training.observe import profile_tree
@@ -248,7 +248,7 @@ def _nodes(graph: Graph) -> dict[Operation, Node]:
         for operation in graph.get_operations()
     }
     for operation, node in nodes.items():
-        node.inputs.extend((nodes[tensor.op], tensor.value_index) for tensor in operation.inputs)
+        node.inputs.extend(Output(nodes[tensor.op], tensor.value_index) for tensor in operation.inputs)
     return nodes
 
 

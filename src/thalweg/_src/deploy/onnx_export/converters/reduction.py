@@ -26,7 +26,7 @@ def _reduction(onnx_type: str, op: str) -> None:
 @converter("Mean")
 def mean(w: GraphWriter, node: Node, x: str, axes: str) -> str:
     """Averages; rounded images by a pool, for which runtimes have an integer kernel."""
-    given, shape, source = w.known(axes), node.input_shape(0), node.inputs[0][0]
+    given, shape, source = w.known(axes), node.input_shape(0), node.inputs[0].node
     of_images = shape is not None and len(shape) == 4 and source.type.startswith("FakeQuant")
     if of_images and given is not None and sorted(axis % 4 for axis in given.ravel().tolist()) == [1, 2]:
         pooled = w.channels_last(w.add("GlobalAveragePool", w.channels_first(x, 4)), 4)

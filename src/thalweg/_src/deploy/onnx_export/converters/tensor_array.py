@@ -132,12 +132,12 @@ def _is_everything(w: GraphWriter, node: Node, indices: str) -> bool:
     """Returns whether indices are the numbers from 0 to the size of the array."""
     if not _counts(w, node, indices):
         return False
-    array, found = node.inputs[0][0], w.known(indices)
+    array, found = node.inputs[0].node, w.known(indices)
     if found is not None:
         size = array.constant(0) if array.type == "TensorArrayV3" else None
         return size is not None and int(size) == found.size
-    limit = node.inputs[1][0].inputs[1]
-    counts = limit[0].type == "TensorArraySizeV3" and limit[0].inputs[0] == node.inputs[0]
+    limit = node.inputs[1].node.inputs[1]
+    counts = limit.node.type == "TensorArraySizeV3" and limit.node.inputs[0] == node.inputs[0]
     return counts or (array.type == "TensorArrayV3" and array.inputs[0] == limit)
 
 
