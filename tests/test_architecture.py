@@ -115,7 +115,7 @@ FOR_TYPES = {
     "graph.building_mode": {"graph.operation", "graph.tensor"},
     "graph.graphdef": {"graph.graph", "graph.operation"},
     "graph.op_def": {"graph.infer", "graph.operation", "graph.tensor"},
-    "graph.operation": {"graph.graph", "graph.tensor"},
+    "graph.operation": {"graph.graph", "graph.scope_stacks", "graph.tensor"},
     "graph.private_names": {"graph.function", "graph.operation"},
     "graph.tensor": {"graph.graph", "graph.operation"},
 }

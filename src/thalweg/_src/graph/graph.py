@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from thalweg._src.base import errors
 from thalweg._src.base.devices import DeviceSpec, canonical_name, merge_devices
@@ -25,6 +25,7 @@ from thalweg._src.graph.names import NAME, SCOPE, as_name
 from thalweg._src.graph.op_def import OpDef, output_types
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.private_names import PrivateNames
+from thalweg._src.graph.scope_stacks import Context, ControlScope, Scopes
 from thalweg._src.graph.source_line import user_stack
 from thalweg._src.graph.tensor import Tensor
 
@@ -34,46 +35,6 @@ if TYPE_CHECKING:
 _is_name = re.compile(NAME).fullmatch
 _TENSOR_NAMES = 'Tensor names must be of the form "<op_name>:<output_index>".'
 _is_scope = re.compile(SCOPE).fullmatch
-DeviceFunction = Callable[[Operation], Any]
-
-
-class _ControlScope:
-    """One `control_dependencies` block: its control inputs and the operations created inside it."""
-
-    __slots__ = ("controls", "created")
-
-    def __init__(self, controls: list[Operation]) -> None:
-        self.controls = controls
-        self.created: set[Operation] = set()
-
-
-class _Scopes(threading.local):
-    """The stacks of `with` blocks, one set per thread."""
-
-    def __init__(self) -> None:
-        self.name = ""
-        self.devices: list[str | DeviceFunction | None] = []
-        self.device = ""
-        self.device_functions = False
-        self.controls: list[_ControlScope] = []
-        self.colocated: list[Operation] = []
-        self.container = ""
-        self.gradient_overrides: dict[str, str] = {}
-        self.attributes: dict[str, Any] = {}
-        self.context: Context | None = None
-        self.gradients = ""  # the name scope of the call of `gradients` in progress
-
-
-class Context(Protocol):
-    """A branch or loop under construction: it sees each operation before it is added, and captures its inputs."""
-
-    in_loop: bool
-
-    def admit(
-        self, definition: OpDef, inputs: list[Tensor], controls: list[Operation], name: str
-    ) -> tuple[list[Tensor], list[Operation]]: ...
-
-    def require_outside(self, definition: OpDef, elements: Iterable[Tensor | Operation], name: str) -> None: ...
 
 
 @export("Graph")
@@ -86,7 +47,7 @@ class Graph(BuildingMode, PrivateNames):
         self._by_name: dict[str, Operation] = {}
         self._names_in_use: dict[str, int] = {}
         self._collections: dict[Any, list[Any]] = {}
-        self.scopes = _Scopes()
+        self.scopes = Scopes()
         self._version = 0
         self.edits = 0  # counts changes other than additions, which make compiled steps stale
         self._finalized = False
@@ -108,6 +69,10 @@ class Graph(BuildingMode, PrivateNames):
         controls: Sequence[Operation] = (),
     ) -> Operation:
         """Appends an operation under the current scopes; shapes are inferred and checked here."""
+        # The order of the steps matters. The name is settled first, since errors and the operations that a context adds
+        # refer to it. A context then replaces the inputs by those that it captures, which adds operations of its own.
+        # Shapes are inferred while nothing but the new operation knows of its outputs. Only then it enters the lists,
+        # consumers and indices: an operation that is refused leaves no trace in them.
         stack = user_stack()
         scopes = self.scopes
         with self._lock:
@@ -140,6 +105,8 @@ class Graph(BuildingMode, PrivateNames):
             for key, value in scopes.attributes.items():
                 if callable(value):
                     attrs[key] = value(operation.node_def)
+            # Creation order is a topological order, except for the back edges of loops and rewired inputs; gradients,
+            # functions and serialization rely on it.
             operation.id = len(self.operations)
             self.operations.append(operation)
             self._by_name[full_name] = operation
@@ -160,6 +127,8 @@ class Graph(BuildingMode, PrivateNames):
     def all_or_nothing(self) -> Iterator[None]:
         """Removes the operations that were added inside if an exception ends the block; other threads wait for it."""
         with self._lock:
+            # A graph only grows, so undoing is truncation. The lock is held for the whole block: no operation of
+            # another thread can stand behind the mark.
             count, names = len(self.operations), dict(self._names_in_use)
             try:
                 yield
@@ -173,6 +142,7 @@ class Graph(BuildingMode, PrivateNames):
         del self.operations[count:]
         for operation in removed:
             del self._by_name[operation.name]
+        # Nothing older can consume a removed tensor; what is left are the older tensors' lists of removed consumers.
         for tensor in {tensor for operation in removed for tensor in operation.inputs}:
             tensor._consumers = [consumer for consumer in tensor._consumers if consumer.id < count]
         for control in {control for operation in removed for control in operation._control_inputs}:
@@ -188,6 +158,8 @@ class Graph(BuildingMode, PrivateNames):
             for tensor, shape in zip(outputs, inferred, strict=True):
                 tensor.dims = shape
         except errors.ShapeError as error:
+            # A branch is built even if its condition is never true. There, constants that contradict each other are no
+            # error of the program, as they are outside: tf.cond on a static rank often has one side that cannot work.
             if operation.context is not None and self._infer_without_values(operation):
                 return
             text = explain_shape_error(error, operation, [(t.name, t.dtype.name, show(t.dims)) for t in inputs])
@@ -207,6 +179,9 @@ class Graph(BuildingMode, PrivateNames):
 
     def _controls_for(self, inputs: list[Tensor], explicit: Sequence[Operation]) -> list[Operation]:
         """Returns the control inputs of a new operation; a scope adds none if an input was created inside it."""
+        # An input that was created in the scope already waits for its controls, and so does the new operation by way of
+        # it. To leave the edge out keeps graphs equal to TensorFlow's and the number of edges linear in long chains. An
+        # operation that produces an input needs no second edge.
         controls = dict.fromkeys(explicit)
         for scope in reversed(self.scopes.controls):
             if scope.controls and not any(t.op in scope.created for t in inputs):
@@ -224,6 +199,8 @@ class Graph(BuildingMode, PrivateNames):
             attrs["_gradient_op_type"] = scopes.gradient_overrides[definition.name]
 
     def _apply_device_functions(self, operation: Operation) -> None:
+        # From the innermost scope outwards: a string fills in the fields that are still open, a function decides alone
+        # from what the scopes inside of it have set, None hides everything further out.
         colocated = self.scopes.colocated
         operation.device = colocated[-1].device if colocated else ""
         for entry in reversed(self.scopes.devices):
@@ -339,6 +316,9 @@ class Graph(BuildingMode, PrivateNames):
         scope = self.scopes.name
         if scope:
             name = f"{scope}/{name}"
+        # Names that differ in case only would collide in file systems, hence one counter for both. The counter of a
+        # name is where its search for a free suffix starts, which keeps n equal names from taking n * n look-ups; the
+        # loop is still needed, since a program may have named an operation `x_1` itself.
         key = name.lower()
         used = self._names_in_use
         count = used.get(key, 0)
@@ -390,6 +370,7 @@ class Graph(BuildingMode, PrivateNames):
         scopes = self.scopes
         before = scopes.device, scopes.device_functions
         scopes.devices.append(entry)
+        # Combined here, once per scope, not once per operation; only functions have to be asked for each.
         self._combine_devices()
         try:
             yield
@@ -425,7 +406,7 @@ class Graph(BuildingMode, PrivateNames):
             element = self.as_graph_element(element)
             operation = element.op if isinstance(element, Tensor) else element
             controls[operation] = None
-        scope = _ControlScope(list(controls))
+        scope = ControlScope(list(controls))
         self.scopes.controls.append(scope)
         try:
             yield
@@ -441,6 +422,7 @@ class Graph(BuildingMode, PrivateNames):
         if operation is None or ignore_existing:
             scopes.colocated = []
         if operation is not None:
+            # The operation's device replaces those of the scopes around; scopes opened inside of this one count again.
             scopes.colocated = [*scopes.colocated, self.as_graph_element(operation, allow_tensor=False)]
             scopes.devices, scopes.device, scopes.device_functions = [], "", False
         try:
@@ -472,6 +454,8 @@ class Graph(BuildingMode, PrivateNames):
         """Makes operations created inside belong to a branch, a loop or neither, without outer control dependencies."""
         scopes = self.scopes
         before = scopes.context, scopes.controls
+        # Outer control dependencies must not reach operations of a branch or a loop directly, since an edge into a
+        # frame would never be satisfied. The context attaches them to the operations by which values enter.
         scopes.context, scopes.controls = context, []
         try:
             yield

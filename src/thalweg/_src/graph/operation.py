@@ -17,7 +17,8 @@ from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.source_line import Stack, made_at
 
 if TYPE_CHECKING:
-    from thalweg._src.graph.graph import Context, Graph
+    from thalweg._src.graph.graph import Graph
+    from thalweg._src.graph.scope_stacks import Context
     from thalweg._src.graph.tensor import Tensor
 
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 class Operation:
     """A node: an op type with its attributes, inputs and output tensors."""
 
+    # A graph may have hundreds of thousands of operations: slots take less memory and time than a dictionary for each.
     __slots__ = (
         "__weakref__",
         "_control_inputs",
@@ -72,6 +74,7 @@ class Operation:
         self.attrs = attrs
         self.device = device
         self.stack = stack
+        # Set by the graph as it adds the operation.
         self.context: Context | None = None
         self.id = -1
         self.outputs: list[Tensor] = []
@@ -129,6 +132,7 @@ class Operation:
     def _set_attr(self, attr_name: str, attr_value: Any) -> None:
         """Sets an attribute to that of an AttrValue, such as `_gradient_op_type`."""
         self.graph._require_mutable()
+        # Compiled steps contain the attributes as they were; a change of the graph makes them stale.
         attr_def = self.definition.attrs.get(attr_name)
         self.attrs[attr_name] = read_attr(attr_value, None if attr_def is None else attr_def.kind)
         self.graph._changed()
@@ -154,6 +158,7 @@ class Operation:
 
     def _replace_input(self, index: int, tensor: Tensor) -> None:
         """Replaces an input: the back edge of a loop is added after the node it leads to."""
+        # An operation is in the list once for each input that it reads, and leaves it once.
         self.inputs[index]._consumers.remove(self)
         self.inputs[index] = tensor
         tensor._consumers.append(self)
@@ -194,6 +199,7 @@ def attr_value(operation: Any, name: str) -> Any:
     except KeyError:
         raise ValueError(f"Operation {operation.name!r} has no attr named {name!r}.") from None
     kind = operation.definition.attrs[name].kind if name in operation.definition.attrs else ""
+    # Operations store Python's forms; programs written for TensorFlow expect those of the protocol message.
     if kind == "shape":
         return TensorShape(value)
     if kind.endswith(("func", "func)")):
