@@ -22,19 +22,27 @@ from thalweg._src.graph.tensor import Tensor
 
 def apply(definition: OpDef, args: Sequence[Any], attrs: dict[str, Any], name: str | None) -> Any:
     """Converts the inputs, infers the attributes that they imply, adds the operation and returns its outputs."""
+    # A variable of TensorFlow 1 is a reference, and ops on references have names of their own (Assign, not
+    # AssignVariableOp). The first input, which is the variable, selects between the two.
     if definition.on_refs is not None and args and type(args[0]) is Tensor and args[0].dtype._is_ref_dtype:
         return apply(definition.on_refs, args, attrs, name)
+    # Most calls pass all inputs by position and nothing else; only the others pay for sorting their arguments.
     if len(args) == len(definition.inputs) and not attrs:
         values = args
     else:
         values, name = _arrange(definition, args, attrs, name)
     graph = _graph_of(values)
+    # The attributes as far as they are certain. Those that inputs imply (T, N) come first if the caller passes them,
+    # since they decide what the inputs are converted to; otherwise the first input of each type decides, see
+    # `_convert_input`.
     resolved: dict[str, Any] = {}
     if attrs:
         for key in definition.implied:
             if key in attrs:
                 resolved[key] = normalize(definition, key, definition.attrs[key], attrs[key])
     inputs: list[Tensor] = []
+    # A name scope is entered only if some input is not a tensor yet. Constants made from Python values are then named
+    # after the operation, `add/y`, as in TensorFlow's graphs; tensors alone pay nothing for it.
     for value in values:
         if type(value) is not Tensor:
             if definition.keeps_places and isinstance(value, SparseTensor):
@@ -53,6 +61,7 @@ def apply(definition: OpDef, args: Sequence[Any], attrs: dict[str, Any], name: s
         else:
             raise TypeError(f"{definition.name} is missing its attribute {key!r}")
     types = output_types(definition, resolved)
+    # An op that writes through a reference must run where the variable's memory is.
     if definition.takes_refs:
         with contextlib.ExitStack() as stack:
             for tensor in inputs:
@@ -82,6 +91,7 @@ def _arrange(
     if len(surplus) > len(definition.explicit):
         raise TypeError(f"{definition.name} takes {count + len(definition.explicit)} arguments, {len(args)} were given")
     attrs.update(zip(definition.explicit, surplus))
+    # Whatever is left of the keywords after this loop is an attribute, or an error.
     for arg in definition.inputs[len(values) :]:
         if arg.name not in attrs:
             raise TypeError(f"{definition.name} is missing its input {arg.name!r}")
@@ -97,6 +107,7 @@ def _graph_of(values: Sequence[Any]) -> Graph:
     """Returns the one graph of the inputs, or the default graph if there are no tensors."""
     graph: Graph | None = None
     default = get_default_graph()
+    # The body of a function captures what it uses of outer graphs, so that operations in it may mix tensors of several.
     if default.captures:
         return default
     for value in values:
@@ -154,6 +165,7 @@ def _convert_input(
         tensor = _convert_to(definition, arg, value, expected)
     else:
         tensor = _convert_untyped(definition, arg, value, values, position)
+    # This input is the first one of its type attribute: its type holds for all that follow.
     if expected is None:
         assert arg.type_attr is not None
         _admit_type(definition, arg, tensor.dtype)
@@ -186,6 +198,8 @@ def _convert_to(definition: OpDef, arg: ArgDef, value: Any, expected: DType) -> 
 
 def _convert_untyped(definition: OpDef, arg: ArgDef, value: Any, values: Sequence[Any], position: int) -> Tensor:
     """Converts a value of undetermined dtype: by a tensor among later inputs, by the default, by the value itself."""
+    # In `1.0 - x` the number takes the type of the tensor that follows, instead of becoming float32 and clashing with
+    # it.
     for other, candidate in zip(definition.inputs[position + 1 :], values[position + 1 :]):
         if other.type_attr == arg.type_attr and not other.is_list and hasattr(candidate, "dtype"):
             try:
@@ -205,6 +219,7 @@ def _convert_list(
 ) -> list[Tensor]:
     if isinstance(value, Tensor) or not isinstance(value, list | tuple):
         raise TypeError(f"Expected list for {arg.name!r} argument to {definition.name!r} Op, not {value!r}.")
+    # In a list of tensors and Python numbers the first tensor decides the type, wherever it stands.
     if arg.type_attr is not None and arg.type_attr not in attrs:
         for item in value:
             if hasattr(item, "dtype"):
@@ -214,6 +229,8 @@ def _convert_list(
     try:
         tensors = [_convert_input(definition, arg, item, attrs, values, position) for item in value]
     except TypeError:
+        # The error would name the first element that does not fit; the types of all elements show which one is the odd
+        # one.
         types = [item.dtype.name for item in value if isinstance(item, Tensor)]
         if len(set(types)) > 1:
             shown = f"[{', '.join(types)}] that don't all match"

@@ -95,6 +95,8 @@ class AttrDef:
 
     def normalize(self, value: Any) -> Any:
         """Returns the value in canonical form, or raises TypeError or ValueError."""
+        # One form for equal values (tuples for lists, Python numbers for those of NumPy, base types for references), so
+        # that passes may compare and hash attributes, and nodes share them.
         convert = _NORMALIZE[self.element]
         if not self.is_list:
             result = convert(value)
@@ -169,6 +171,7 @@ def from_default(value: Any) -> AttrDef:
         return types(value)
     if isinstance(value, DType):
         return types(default=value)
+    # bool is a subclass of int, and has to be asked for first.
     if isinstance(value, bool):
         return boolean(value)
     if isinstance(value, int):

@@ -35,12 +35,16 @@ class Order:
     def inside(self) -> Order:
         """Returns the order at the beginning of a branch or a loop."""
         inner = Order()
+        # Copies, since both sides of a conditional start from the same order, and neither sees what the other adds.
         inner._writer = dict(self._writer)
         inner._readers = {key: list(readers) for key, readers in self._readers.items()}
         return inner
 
     def before(self, definition: OpDef, inputs: Sequence[Tensor], attrs: dict[str, Any]) -> list[Operation]:
         """Returns what a new operation has to wait for."""
+        # Read after write and write after write wait for the last writer; write after read waits for all readers since
+        # then. Reads are not ordered among themselves. Earlier operations need not be named: the last writer has waited
+        # for them.
         controls: list[Operation] = []
         for key, writes in _accesses(definition, inputs, attrs):
             if key in self._writer:
@@ -58,6 +62,8 @@ class Order:
 
     def _note(self, key: Key, writes: bool, operation: Operation) -> None:
         if writes:
+            # The write has waited for all readers so far; later operations that wait for the write need not know of
+            # them.
             self._writer[key] = operation
             self._readers.pop(key, None)
         else:
@@ -70,6 +76,9 @@ class Order:
         for block in blocks:
             if block.effects and results:
                 self.effects.append(results[0])
+            # The first result takes the place of everything inside: it waits for all effects of the side or the
+            # iterations that run (see `effected`), while an operation inside of a branch is dead if the branch is not
+            # taken, and what waits for a dead operation never runs.
             for key, writer in block._writer.items():
                 if self._writer.get(key) is not writer and results:
                     self._note(key, True, results[0])
@@ -86,6 +95,8 @@ def _accesses(definition: OpDef, inputs: Sequence[Tensor], attrs: dict[str, Any]
     accesses = [(_key(tensor), facts.writes or not facts.reads) for tensor in inputs if tensor.dtype is resource]
     if any(hasattr(value, "targets") for value in attrs.values()):  # it calls a function
         return [*accesses, (_OTHER, True)]
+    # Effects that concern no resource, such as printing, form one sequence of their own; a source without inputs, such
+    # as the handle of a variable, has none.
     if accesses or facts.random or not inputs:
         return accesses
     return [(_OTHER, True)]

@@ -27,6 +27,7 @@ def complete_attrs(
         key: normalize(definition, key, definition.attrs[key], value) if key in definition.attrs else value
         for key, value in attrs.items()
     }
+    # Functions of ops without an implementation here stay names: nothing calls them.
     if definition.name in OPS:
         for key in [key for key in complete if key in definition.attrs and definition.attrs[key].element == "func"]:
             is_list = definition.attrs[key].is_list
@@ -60,6 +61,8 @@ def _imply_attrs(definition: OpDef, inputs: Sequence[Tensor], attrs: dict[str, A
             types = attrs.setdefault(arg.type_list_attr, tuple(t.dtype for t in inputs[position:]))
             position += len(types)
             continue
+        # The split of flat inputs into arguments is unambiguous: TensorFlow's ops have at most one list whose length no
+        # attribute tells, and it has what the other arguments leave.
         fixed = len(definition.inputs) - 1
         length = 1 if arg.number_attr is None else attrs.setdefault(arg.number_attr, len(inputs) - fixed)
         if position + length > len(inputs):

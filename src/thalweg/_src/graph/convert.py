@@ -35,6 +35,7 @@ def register_tensor_conversion_function(
 
 
 def _conversions_for(kind: type) -> list[Conversion]:
+    # A search through all registered classes costs as much as adding an operation; it is done once for each type.
     conversions = _by_type.get(kind)
     if conversions is None:
         conversions = _by_type[kind] = [f for _, base_types, f in _conversions if issubclass(kind, base_types)]
@@ -58,6 +59,7 @@ def convert_to_tensor(
                 f"{value!r}"
             )
         return get_default_graph().capture(value) if value.is_eager and not stacks.is_eager else value
+    # A preferred type is no demand: a list of strings stays one if the default of its argument is float32.
     hint = preferred_dtype if preferred_dtype is not None else dtype_hint
     if requested is None and hint is not None:
         try:

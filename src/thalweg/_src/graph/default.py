@@ -19,6 +19,7 @@ def get_default_graph() -> Graph:
         return stacks.graphs[-1]  # type: ignore[no-any-return]
     if stacks.outermost is not None:
         return stacks.outermost  # type: ignore[no-any-return]
+    # Two threads may ask for the first time at once, and have to get the same graph.
     global _global_graph
     with _global_lock:
         if _global_graph is None:
@@ -62,6 +63,7 @@ def executing_eagerly_outside_functions() -> bool:
 
 def outermost(graph: Graph) -> Graph:
     """Returns the graph around all functions that a graph is the body of."""
+    # Functions may be traced within functions.
     while graph.captures and graph.outer is not None:  # type: ignore[attr-defined]
         graph = graph.outer  # type: ignore[attr-defined]
     return graph

@@ -42,6 +42,7 @@ def implements(*functions: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 def implementation_for(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Callable[..., Any] | None:
     """Returns what to call instead of a function that has refused its arguments, or None."""
+    # An error of a call without such an argument is the caller's own, and is raised again as it is.
     implementation = _implementations.get(function)
     return implementation if implementation is not None and _contains([*args, *kwargs.values()]) else None
 

@@ -18,6 +18,8 @@ def explain_shape_error(
 
     where: the device, in a step
     """
+    # While a graph is built the sentence is TensorFlow's of shape inference, in a step that of the kernel: programs and
+    # tests match both.
     kind, shapes = operation.definition.name, [shape.replace(" ", "") for _, _, shape in received]
     what = f"{error.what} for '{operation.name}' (op: '{kind}') with input shapes: {', '.join(shapes)}."
     if where:
@@ -50,6 +52,7 @@ def argument_names(definition: OpDef, count: int) -> list[str]:
     """Returns the names of the inputs in order, indexed where an argument is a list."""
     if definition.plain_inputs:
         return [arg.name for arg in definition.inputs]
+    # All lists of an op have one length, N, so that the count of the inputs determines it.
     lists = [arg for arg in definition.inputs if arg.is_list]
     length = (count - (len(definition.inputs) - len(lists))) // len(lists)
     names: list[str] = []

@@ -38,6 +38,7 @@ def _foreign_op(name: str) -> OpDef | None:
     signature = _signatures().get(name)
     if signature is None:
         return None
+    # What the op does is not known. Stateful is the answer on which no pass merges, folds, moves or drops it.
     inputs, outputs, attrs = signature
     return OpDef(
         name,

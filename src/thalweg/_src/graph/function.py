@@ -44,6 +44,10 @@ class Body:
     def operations(self) -> list[Operation]:
         """Returns the operations that a call runs, in the order of their creation."""
         fed = set(self.inputs)
+        # The walk ends at the inputs: a call passes them, so neither their operations nor what those depend on run. An
+        # input need not be a placeholder (a backward function takes values from the middle of the body). Control edges
+        # are followed among `members` only, since forward and backward function share one graph, and an edge from one
+        # into the other would run half of the other within each call.
         arguments = {tensor.op for tensor in fed if not tensor.op.inputs}
         reached: set[Operation] = set()
         stack = [*(tensor.op for tensor in self.outputs if tensor not in fed), *self.targets]
@@ -201,6 +205,7 @@ def _argument_names(names: Iterable[str]) -> Iterator[str]:
     """Yields distinct names of arguments, which TensorFlow restricts to lower case, from those of operations."""
     taken: set[str] = set()
     for name in names:
+        # TensorFlow's grammar of arguments: lower case, a letter first.
         base = re.sub("[^a-z0-9_]", "_", name.lower().lstrip("_./-"))
         base = base if base[:1].isalpha() else f"arg_{base}"
         unique, number = base, 0
@@ -230,6 +235,8 @@ def unchanged_values(body: GraphFunction) -> set[int]:
 def _origin(tensor: Tensor) -> Tensor:
     """Returns what a tensor is a copy of, through Identity and through loops that do not change it."""
     while True:
+        # Nested loops are looked through as well: their bodies are finite, so the recursion by way of
+        # `unchanged_values` ends.
         operation = tensor.op
         if operation.type == "Identity":
             tensor = operation.inputs[0]

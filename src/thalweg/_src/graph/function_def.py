@@ -26,6 +26,7 @@ def function_def(function: GraphFunction) -> Any:
         signature.input_arg.add(name=name, type=tensor.dtype.as_datatype_enum)
         shapes = message.arg_attr[index].attr["_output_shapes"].list
         shapes.shape.append(shape_proto(tensor.dims))
+    # Arguments and nodes share the names of a FunctionDef, and arguments come first, since callers know them.
     taken = set(names.values())
     operations = dict.fromkeys(function.operations)
     for operation in operations:
@@ -34,6 +35,7 @@ def function_def(function: GraphFunction) -> Any:
         node.name = _renamed(operation.name, taken)
         del node.input[:]
         node.input.extend(_place(tensor, names, taken) for tensor in operation.inputs)
+        # Operations that the body contains but no call runs are left out, and edges from them with them.
         controls = [control for control in operation._control_inputs if control in operations]
         node.input.extend(f"^{_renamed(control.name, taken)}" for control in controls)
     for name, tensor in zip(function.output_names, function.outputs):
@@ -73,6 +75,7 @@ def output_counts(definition: OpDef, attrs: dict[str, Any]) -> list[tuple[str, i
     """Returns each output argument of an op with the number of tensors that it stands for."""
     counts = []
     for arg in definition.outputs:
+        # A FunctionDef counts outputs within their argument, "node:output:1", where a GraphDef counts all of a node.
         if arg.type_list_attr is not None:
             counts.append((arg.name, len(attrs[arg.type_list_attr])))
         else:

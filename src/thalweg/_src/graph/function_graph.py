@@ -54,6 +54,7 @@ class FunctionGraph(Graph):
         if self.order is None:
             return super().add(definition, captured, attrs, output_types, name, controls)
         producers = {tensor.op for tensor in captured}
+        # A producer of an input precedes by its data edge, and needs no control edge.
         before = dict.fromkeys([*controls, *self.order.before(definition, captured, attrs)])
         controls = [operation for operation in before if operation not in producers]
         operation = super().add(definition, captured, attrs, output_types, name, controls)
@@ -102,6 +103,10 @@ class FunctionGraph(Graph):
         """Returns the placeholder of a captured tensor of an outer graph."""
         if not tensor.is_eager and tensor.op.graph is self:
             return tensor
+        # In this order: what needs no passing, such as small constants and handles, becomes an operation of this graph.
+        # A tensor from further out is captured by every function in between, each of which then passes it on. Constants
+        # are copied, so that shapes and folding see their values. All else becomes an argument, one for each captured
+        # tensor.
         inner = self.constants.get(tensor)
         if inner is not None:
             return inner

@@ -69,6 +69,7 @@ def check_graph_def(graph_def: Any) -> None:
 
 def well_formed(text: str, matches: Callable[[str], Any]) -> bool:
     """Returns whether a name has a grammar and no excessive length."""
+    # The length first: a pattern is not run on megabytes.
     return len(text) <= MAX_NAME and bool(matches(text))
 
 
@@ -128,6 +129,8 @@ def private_attr(key: str) -> AttrDef | None:
 
 def read_attr(message: Any, expected: str | None = None) -> Any:
     """Returns an attribute in the graph's representation; its type, if it is known, must be the expected one."""
+    # Types are compared by the field of the message: protobuf reads what is not there as zero, so that a missing or a
+    # different value would pass for a valid one.
     field = message.WhichOneof("value")
     if expected is not None:
         expected_field = "list" if expected.startswith("list(") else _FIELD_OF[expected]
@@ -135,6 +138,7 @@ def read_attr(message: Any, expected: str | None = None) -> Any:
             raise ValueError(f"expected a value of type {expected}, received {field or 'nothing'}")
     if field != "list":
         return None if field is None else _READ[field](getattr(message, field))
+    # An empty list fills no field, and is a list of any type.
     filled = message.list.ListFields()
     if len(filled) > 1 or (expected is not None and filled and filled[0][0].name != _FIELD_OF[expected[5:-1]]):
         raise ValueError(f"expected {expected or 'one type'}, received lists of {[f.name for f, _ in filled]}")
@@ -151,6 +155,7 @@ def checked_shape(sizes: tuple[int | None, ...]) -> tuple[int | None, ...]:
     """Returns a shape; raises ValueError if no tensor can have it."""
     if len(sizes) > MAX_RANK:
         raise ValueError(f"a shape has {len(sizes)} dimensions, more than {MAX_RANK}")
+    # A dimension of size 0 counts as 1 here: it must not hide that the product of the others overflows in a kernel.
     count = 1
     for size in sizes:
         if size is not None and size < 0:

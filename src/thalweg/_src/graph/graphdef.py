@@ -82,6 +82,8 @@ def write_node(operation: Operation, message: Any, add_shapes: bool = False) -> 
     message.name = operation.name
     message.op = operation.definition.name
     message.device = operation.device
+    # The first output is written without its index, and control inputs follow all data inputs: TensorFlow requires
+    # both.
     for tensor in operation.inputs:
         message.input.append(tensor.name if tensor.value_index else tensor.op.name)
     message.input.extend(f"^{control.name}" for control in operation._control_inputs)
@@ -97,11 +99,13 @@ def write_node(operation: Operation, message: Any, add_shapes: bool = False) -> 
 
 def write_attr(message: Any, value: Any, kind: str | None = None) -> None:
     """Writes an attribute to an AttrValue; a type is needed only where the value does not imply it."""
+    # A message is an attribute that was read for an op without an implementation, and goes out as it came.
     if hasattr(value, "DESCRIPTOR"):
         (message if value.DESCRIPTOR.name == "AttrValue" else message.func).CopyFrom(value)
         return
     kind = kind or kind_of(value)
     if kind.startswith("list("):
+        # Without this an empty list would be no value at all.
         message.list.SetInParent()
         _write_list(message.list, kind[5:-1], value)
     elif kind == "shape":
@@ -152,6 +156,7 @@ def _dtype_of(array: np.ndarray[Any, Any]) -> DType:
 
 def kind_of(value: Any) -> str:
     """Returns the type of an attribute without a definition, from its value."""
+    # An empty list has no type; readers accept any.
     if isinstance(value, list | tuple):
         return f"list({kind_of(value[0]) if value else 'string'})"
     for types, kind in _KINDS:

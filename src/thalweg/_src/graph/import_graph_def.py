@@ -43,6 +43,7 @@ def import_graph_def(
         raise ValueError(
             f"the GraphDef needs a reader of version {graph_def.versions.min_consumer}, this one has {PRODUCER}"
         )
+    # Everything that can be refused by looking at the message is refused before the graph is touched.
     check_graph_def(graph_def)
     if trusted is False:
         refuse(graph_def)
@@ -55,6 +56,7 @@ def import_graph_def(
     graph = get_default_graph()
     producer_ops = {} if producer_op_list is None else {op.name: op for op in producer_op_list.op}
     origin = Origin(graph_def.versions.producer, producer_ops, trusted)
+    # An error half-way leaves the graph and its library of functions as they were.
     with (
         graph.all_or_nothing(),
         imported_functions(graph, graph_def.library, origin),
@@ -78,6 +80,7 @@ def _as_tensors(mapped: dict[tuple[str, int], Any], name: str | None) -> dict[tu
     for (key, output), value in mapped.items():
         if output >= 0 and isinstance(value, Operation):
             raise TypeError(f"input_map[{key!r}] must be a Tensor, not the Operation {value.name!r}")
+    # Other values become constants, which need a scope to be named in; without a prefix there is none.
     if all(isinstance(value, Tensor | Operation) for value in mapped.values()):
         return mapped
     if name == "":

@@ -71,12 +71,17 @@ class NodeImport:
             if node.name in self._nodes:
                 raise ValueError(f"Node {shown(node.name)} is not unique in the graph_def")
             self._nodes[node.name] = node
+        # All names are reserved before the first node is created, or a constant that the import adds could take one of
+        # them.
         self._inputs = {name: self._sources(node) for name, node in self._nodes.items()}
         self._names = {name: self._reserve(name) for name in self._nodes}
         self._created: dict[str, Operation] = {}
         self._later: list[tuple[Operation, int, tuple[str, int]]] = []  # back edges of loops
 
     def run(self) -> None:
+        # Nodes are created in topological order, so that shapes can be inferred from complete inputs. The back edge of
+        # a loop is the exception: its Merge starts with another input in that place, and is connected once the
+        # NextIteration exists.
         self._require_mapped_exist()
         for name in self._order():
             self._created[name] = self._add(name, self._nodes[name])
@@ -101,6 +106,9 @@ class NodeImport:
     def _widen_shapes(self) -> None:
         """Makes the shapes of loop variables those of all iterations, where they were inferred from the first one."""
         widened: dict[Operation, Shape] = {}
+        # The shapes of a loop are a fixed point: a wider variable may widen others. An exact answer takes as many
+        # rounds over the graph as there are variables; two rounds suffice if the second one gives up what the first has
+        # not settled.
         for is_last in (False, True):
             changing = [
                 (merge, p) for merge, p, _ in self._later if not _keeps_shape(merge.inputs[p], merge.outputs[0])
@@ -163,6 +171,8 @@ class NodeImport:
             waits[name] = len(needed)
             for source in needed:
                 followers.setdefault(source, []).append(name)
+        # A stack filled in reverse yields nodes close to the order of the message, which after an export is that of
+        # creation: then a graph that is exported and imported again has the same order.
         ready = [name for name in reversed(self._nodes) if not waits[name]]
         count = 0
         while ready:
@@ -244,6 +254,7 @@ class NodeImport:
         inputs: list[Tensor | None] = []
         controls: list[Operation] = []
         later: list[tuple[int, tuple[str, int]]] = []
+        # The input map comes first: it replaces even nodes that the message contains.
         for source, output in self._inputs[name]:
             replacement = self._mapped.get((source, output))
             if output == -1:

@@ -25,12 +25,14 @@ from thalweg._src.graph.import_nodes import NodeImport, Origin
 from thalweg._src.graph.op_def import OPS, OpDef
 
 _MAX_ARGUMENTS = 1 << 16
+# One lock for all: a body may need the outputs of functions that it calls, and two bodies may need each other's.
 _building = threading.RLock()
 
 
 @contextlib.contextmanager
 def imported_functions(graph: Graph, library: Any, origin: Origin) -> Iterator[None]:
     """Adds the functions of a GraphDef to a graph's library, and removes them if an exception ends the block."""
+    # All functions are entered before any body is built, since they may refer to each other in any order.
     before = dict(graph._functions)
     try:
         for message in library.function:
@@ -100,6 +102,7 @@ class ImportedFunction(GraphFunction):
                 raise ValueError(f"function {self.name!r} is missing its attribute {shown(attr.name)}")
         if not values or self._type_attrs:
             return self
+        # A polymorphic function is built once for each set of types; values may be messages, which have no hash.
         key = repr(sorted(values.items()))
         if key not in self._instances:
             self._instances[key] = ImportedFunction(self._message, self._functions, self._origin, values)
@@ -151,6 +154,7 @@ class ImportedFunction(GraphFunction):
     @property
     def output_shapes(self) -> tuple[Shape, ...]:
         """The shapes of the results, as far as they are known without the body."""
+        # To build a body for its shapes would build all that a graph calls when the graph is read.
         if "body" in self.__dict__:
             return super().output_shapes
         return (None,) * len(self.output_types)
@@ -201,6 +205,7 @@ class ImportedFunction(GraphFunction):
 
     def _graph_def(self) -> tuple[Any, list[str]]:
         """Returns the body as a GraphDef with a Placeholder per argument, and the names of these."""
+        # Translated to a GraphDef, a body goes through the same importer, and the same checks, as every graph.
         graph_def = message_type("GraphDef")()
         for index, (name, types) in enumerate(self._arguments):
             for place, dtype in enumerate(types):

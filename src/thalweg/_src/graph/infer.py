@@ -67,6 +67,9 @@ class WithoutValues(Inference):
 
 def static_value(tensor: Any, depth: int = _DEPTH) -> np.ndarray[Any, Any] | None:
     """Returns the statically known value of a tensor (constant folding); unknown elements are None."""
+    # The answer stays with the tensor: without that, a shape computation that fans out and joins again would be
+    # evaluated once per path. False means not computed yet, None means unknown. The depth bounds the recursion; what is
+    # deeper counts as unknown, which is always safe, since static values only sharpen shapes.
     cached = tensor.static_value
     if cached is not False:
         return cached  # type: ignore[no-any-return]
@@ -74,6 +77,7 @@ def static_value(tensor: Any, depth: int = _DEPTH) -> np.ndarray[Any, Any] | Non
     evaluate = operation.definition.evaluate
     result = None
     if evaluate is not None and depth > 0 and (not operation.inputs or _is_small(tensor.dims)):
+        # An op may tell its value without those of its inputs: Shape from the static shape, for one.
         values = [static_value(source, depth - 1) for source in operation.inputs]
         if all(value is None or value.size <= _LARGE for value in values):
             context = Inference(operation.definition, operation.attrs, operation.inputs)

@@ -37,6 +37,7 @@ def has_children(value: Any, expand: bool) -> bool:
 
 def children(value: Any) -> list[Any]:
     """Returns the children of a structure, those of a dictionary by sorted keys."""
+    # Sorted, so that dictionaries with the same keys match whatever their order of insertion.
     if isinstance(value, Mapping):
         return [value[key] for key in sorted_keys(value)]
     if isinstance(value, SparseTensor):
@@ -58,6 +59,7 @@ def sorted_keys(value: Mapping[Any, Any]) -> list[Any]:
 
 def rebuilt(structure: Any, children: list[Any]) -> Any:
     """Returns a structure of the same type with new children."""
+    # The children come sorted, the result has the order of the original.
     if isinstance(structure, Mapping):
         by_key = dict(zip(sorted_keys(structure), children))
         ordered = [(key, by_key[key]) for key in structure]
@@ -92,6 +94,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
     if not is_nested(flat_sequence):
         raise TypeError(f"flat_sequence must be a sequence, got {flat_sequence!r}")
     flat = children(flat_sequence)
+    # Counted first, for an error that has both numbers; `pack` alone would stop in the middle, or leave values over.
     count = sum(1 for _ in _leaves(structure, expand_composites))
     if count != len(flat):
         raise ValueError(
@@ -114,6 +117,7 @@ def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> A
         raise TypeError(f"func must be callable, got: {func}")
     if not structure:
         raise ValueError("map_structure has no structure to map")
+    # Taken from kwargs since `*structure` leaves no room for parameters with names before it.
     check_types = kwargs.pop("check_types", True)
     expand = kwargs.pop("expand_composites", False)
     if kwargs:
@@ -154,6 +158,7 @@ def same_type(first: Any, second: Any) -> bool:
     """Returns whether two structures are of one type; all dictionaries are."""
     if isinstance(first, Mapping) and isinstance(second, Mapping):
         return True
+    # Two classes of named tuples are one type if name and fields agree: modules that are loaded twice have two.
     fields = getattr(first, "_fields", None)
     if fields is not None and fields == getattr(second, "_fields", None):
         return type(first).__name__ == type(second).__name__

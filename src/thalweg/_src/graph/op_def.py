@@ -159,6 +159,7 @@ class OpDef:
         self.numbers = numbers
         self.differentiable = differentiable
         self.from_shapes = from_shapes
+        # The modules that declare `keeps_places`, and the twin of an op on references, set them after registration.
         self.keeps_places = False  # may be applied to the values of a sparse tensor
         self.takes_refs = any(arg.is_ref for arg in inputs)
         self.on_refs: OpDef | None = None  # the op that does the same with references instead of handles
@@ -169,6 +170,8 @@ class OpDef:
         self.module = _declaring_module()
         self.__name__ = name
         self.__doc__ = doc
+        # Computed once, since every operation that is added asks for these: which attributes follow from inputs, which
+        # ones the caller has to pass, and whether lists have to be counted at all.
         self.defaults = {key: a.default for key, a in attrs.items() if a.default is not attr.REQUIRED}
         self.implied = {
             key for arg in inputs for key in (arg.type_attr, arg.number_attr, arg.type_list_attr) if key is not None
@@ -191,6 +194,8 @@ class OpDef:
 
     def __call__(self, *args: Any, name: str | None = None, **attrs: Any) -> Tensor:
         """Adds the operation and returns its one output."""
+        # Eager execution has bound the kernels of earlier calls. NotImplemented says that this call is not among them,
+        # or not plain, and takes the way of a graph, by which eager execution also makes its operations.
         if stacks.is_plain:
             done = self.execute(args, attrs)
             if done is not NotImplemented:
@@ -229,6 +234,8 @@ class OpDef:
 
 def _declaring_module() -> str:
     """Returns the name of the module that is being run, which may declare ops through functions of other modules."""
+    # The registry compares the module with the files of kernels and gradients, which have the same name. Ops that a
+    # table declares through a function of another module belong to the module with the table.
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_name != "<module>":
         frame = frame.f_back
@@ -253,6 +260,7 @@ def _names(text: str) -> frozenset[str]:
 
 def _parse_arg(text: str, attrs: dict[str, AttrDef]) -> ArgDef:
     name, colon, kind = (word.strip() for word in text.partition(":"))
+    # The forms are `x: T`, `x: int32`, `x: N*T`, `x: list(T)`, and Ref( ) around a type.
     number, _, base = (word.strip() for word in kind.rpartition("*"))
     is_ref = base.startswith("Ref(") and base.endswith(")")
     base = base[4:-1] if is_ref else base
@@ -323,6 +331,7 @@ def op(
     require_text("signature", signature)
     facts = Facts(**{key: attrs_and_facts.pop(key) for key in _FACTS & attrs_and_facts.keys()})
     attr_defs = {key: attr.from_default(value) for key, value in attrs_and_facts.items()}
+    # A list brings the attribute of its length or of its types, as in TensorFlow's own OpDefs.
     for word in signature.replace(",", " ").replace("->", " ").split():
         if word.startswith("list("):
             attr_defs.setdefault(word[5:-1], attr.type_list(0))

@@ -62,6 +62,9 @@ def _check(before: Operation, operation: Operation) -> None:
 
 def _path(source: Operation, destination: Operation) -> list[Operation]:
     """Returns operations that lead from one to another, or nothing."""
+    # Walked against the edges from the destination; each operation remembers the one that it was reached from, so that
+    # the chain from the source on is the path to show. Hints count as edges: two that contradict each other are a
+    # cycle, too.
     following = {destination: destination}
     stack = [destination]
     while stack and source not in following:

@@ -80,6 +80,7 @@ class PrivateNames:
 
     def _add_function(self, function: GraphFunction) -> None:
         """Adds a function, and those that it calls, to the library."""
+        # A function that is there already is the same object if it was added with another caller of it.
         added = {function.name: function, **function.library}
         for name, member in added.items():
             if self._functions.setdefault(name, member) is not member:

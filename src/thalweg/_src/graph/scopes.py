@@ -44,6 +44,7 @@ class name_scope:
 
     def _enter_eagerly(self) -> str:
         """Enters a scope of eager execution, whose names only variables have."""
+        # Eager operations have no names, so that nothing has to be unique.
         scopes, name = get_default_graph().scopes, self._name
         self._stack.append((scopes, scopes.name))
         if not name:
@@ -72,6 +73,8 @@ def op_scope(values: Any, name: str | None, default_name: str | None = None) -> 
 
 def graph_of(values: Any) -> Graph | None:
     """Returns the graph of the first tensor among the values; within a function's body, the function's own."""
+    # The values of an op in a function, or in eager execution, may be tensors of several graphs; the op belongs to
+    # neither.
     default = get_default_graph()
     if default.captures or default.executes:
         return default
@@ -132,6 +135,7 @@ def init_scope() -> Iterator[None]:
             yield
         return
     graph = outermost(graph)
+    # What is lifted out is no part of what the tapes record, and must not be differentiated with it.
     tapes, stacks.tapes = stacks.tapes, ()
     try:
         with graph.as_default(), graph.control_dependencies(None), graph.name_scope(f"{scope}/" if scope else None):
@@ -148,6 +152,8 @@ def captured_scopes(graph: Graph) -> dict[str, Any]:
 @contextlib.contextmanager
 def with_scopes(graph: Graph, captured: dict[str, Any]) -> Iterator[None]:
     """Context manager: adds operations in the scopes that another thread has entered, instead of those of this one."""
+    # Scopes are per thread. A function that another thread traces (a replica, a map of a dataset) is to find those of
+    # its caller.
     before = dict(vars(graph.scopes))
     vars(graph.scopes).update(captured)
     try:

@@ -44,6 +44,7 @@ class SparseTensor:
     graph = ReadOnly[Graph]("The graph of the values.", "_indices.graph")
 
     def __init__(self, indices: TensorLike, values: TensorLike, dense_shape: ShapeLike | TensorLike) -> None:
+        # With tensors, the common case, no name scope is taken: a scope without operations would still use up its name.
         if type(indices) is not Tensor or type(values) is not Tensor or type(dense_shape) is not Tensor:
             with name_scope(None, "SparseTensor", [indices, values, dense_shape]):
                 indices = convert_to_tensor(indices, dtypes.int64, name="indices")
@@ -132,6 +133,7 @@ def components_of(value: Any) -> tuple[Any, Any, Any]:
 def convert_to_tensor_or_sparse_tensor(value: Any, dtype: DTypeLike | None = None, name: str | None = None) -> Any:
     """Returns a value as a SparseTensor if it is sparse, else as a Tensor."""
     requested = None if dtype is None else dtypes.as_dtype(dtype)
+    # A value becomes constants of the graph.
     if isinstance(value, SparseTensorValue):
         value = SparseTensor.from_value(value)
     if isinstance(value, SparseTensor):

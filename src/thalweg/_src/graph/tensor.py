@@ -76,6 +76,7 @@ class Tensor:
 
     def set_shape(self, shape: ShapeLike) -> None:
         """Merges a shape that the caller knows into the static shape."""
+        # A new shape may make a value known, or a value that was asked for too early.
         try:
             self.dims = shapes.merge(self.dims, shapes.as_shape(shape))
         except ValueError as error:

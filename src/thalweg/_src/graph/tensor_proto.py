@@ -68,6 +68,9 @@ def repeated_array(values: Array, shape: tuple[int, ...]) -> Array:
 
     One value for all elements stays one value in memory, read-only.
     """
+    # A constant of a million zeros is one value in the message, and stays one in memory: strides of zero make every
+    # element the same. Where several values precede the repeated one, the array remembers what it came from, so that
+    # its message is as small again as the one it was read from.
     count = prod(shape)
     if values.size == count:
         return values.reshape(shape)
@@ -101,6 +104,8 @@ def array_proto(array: Array, dtype: DType) -> Any:
         explicit is None and array.size and not any(array.strides)
     ):  # one value for all elements, as `repeated_array` has it
         explicit = array.reshape(-1)[:1]
+    # TensorFlow writes one value, or a repeated one, into the typed field and several as raw bytes; equal bytes keep
+    # graphs that both systems write comparable.
     values = np.ascontiguousarray(array if explicit is None else explicit).reshape(-1)
     stored = values.view(_STORED[dtype]) if dtype in _STORED else values
     if explicit is None and values.size > 1 and dtype in _CONTENT:
@@ -177,6 +182,8 @@ def constant_array(tensor: Any) -> Array:
     else:
         kind = np.dtype(_STORED.get(dtype, dtype.as_numpy_dtype))
         if content:
+            # Checked before memory is allocated: the message says how many bytes there are, the shape how many there
+            # should be.
             if len(content) != count * numbers * kind.itemsize:
                 needed = count * numbers * kind.itemsize
                 raise ValueError(f"tensor_content has {len(content)} bytes, its shape {list(shape)} needs {needed}")
@@ -188,6 +195,8 @@ def constant_array(tensor: Any) -> Array:
         flat = flat.view(dtype.as_numpy_dtype)
     if flat.size > count:
         raise ValueError(f"a TensorProto holds {flat.size} values, its shape has room for {count}")
+    # One repeated value takes no memory; several that are filled up take all of it, so that a few bytes could ask for
+    # any amount.
     if 1 < flat.size < count and count * flat.itemsize > MAX_REPEATED:
         raise ValueError(f"a TensorProto holds {flat.size} values and repeats the last one {count - flat.size} times")
     return repeated_array(flat, shape)
@@ -219,6 +228,7 @@ def _split(content: bytes, count: int) -> list[bytes]:
     lengths: list[int] = []
     position = 0
     while len(lengths) < count and position < len(content):
+        # A varint, least significant bits first.
         length = shift = 0
         while position < len(content):
             byte = content[position]

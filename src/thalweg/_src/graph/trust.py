@@ -47,6 +47,7 @@ def external_nodes(graph_def: Any) -> Iterator[tuple[str, str, str]]:
 
 
 def _reach(node: Any) -> str:
+    # An op without an implementation here cannot reach anything: it has no kernel.
     if node.op not in OPS:
         return ""
     facts = OPS.lookup(node.op).facts
@@ -60,6 +61,8 @@ def ancestors(graph_def: Any, roots: Iterable[str]) -> set[str]:
 
     Nodes of functions that these call are among them, as "function/node".
     """
+    # Control inputs count as well: they run. What a node calls is found by name, among them functions that are
+    # themselves used as ops and the gradient functions that the library assigns.
     nodes = {node.name: node for node in graph_def.node}
     reached: set[str] = set()
     stack = list(roots)
