@@ -24,7 +24,7 @@ import thalweg._src
 from thalweg._src.base.documentation import document_parameters
 from thalweg._src.base.dtypes import DType
 from thalweg._src.base.export import EXPORTS, Export
-from thalweg._src.compat.source_paths import CONTRIB
+from thalweg._src.compat.source_path_tables import CONTRIB
 from thalweg._src.graph.attr import REQUIRED, AttrDef
 from thalweg._src.graph.op_def import ArgDef, OpDef
 
