@@ -1,6 +1,7 @@
 """Switches between the behaviours of TensorFlow 1 and 2, forward compatibility, and scopes for compilation.
 
-The behaviour is that of TensorFlow 1, so most switches only report it; `enable_eager_execution` is in runtime/eager.
+The behaviour is that of TensorFlow 1, so these switches only report it. The one that has an effect, from graphs to eager
+execution, is `enable_eager_execution` in runtime/eager.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _horizon = datetime.date(2019, 10, 16)  # the release of TensorFlow 1.15.0
 
 @export("disable_v2_behavior")
 def disable_v2_behavior() -> None:
-    """Does nothing: TensorFlow 1 behaviour is the only one."""
+    """Does nothing: the behaviour is that of TensorFlow 1."""
 
 
 @export("control_flow_v2_enabled")
@@ -70,6 +71,6 @@ def experimental_jit_scope(
     compile_ops: bool | Callable[..., bool] = True, separate_compiled_gradients: bool = False
 ) -> Iterator[None]:
     """Context manager: operations created inside are compiled together where possible."""
-    wanted = (lambda node_def: bool(compile_ops(node_def))) if callable(compile_ops) else bool(compile_ops)
-    with get_default_graph()._attr_scope({"_XlaCompile": wanted}):
+    attr = (lambda node_def: bool(compile_ops(node_def))) if callable(compile_ops) else bool(compile_ops)
+    with get_default_graph()._attr_scope({"_XlaCompile": attr}):
         yield
