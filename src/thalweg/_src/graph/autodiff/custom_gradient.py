@@ -46,6 +46,7 @@ def _call(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     graph = get_default_graph()
     if tensors and not graph.captures:
         graph = tensors[0].graph
+    # What f adds is told by the length of the list: graphs only grow.
     before = len(graph.operations)
     result, grad_function = f(*tensors)
     results = [convert_to_tensor(value) for value in leaves_of(result)]
@@ -53,10 +54,14 @@ def _call(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     compute = gradient_rule(f, grad_function, len(tensors), variables)
 
     def rule(operation: Operation, *grads: Any) -> list[Any]:
+        # The results are inputs of the IdentityN as well, and get no gradient: that is what cuts f out of the walk.
         return [None] * len(results) + compute(*grads[: len(results)])
 
     name = f"CustomGradient-{next(_serial)}"
     RegisterGradient(name)(rule)
+    # One IdentityN takes results, arguments and variables, and its gradient is the user's function: the gradient of a
+    # result ends here instead of flowing through the operations of f, and continues from the arguments and the
+    # variables.
     with graph.gradient_override_map({"IdentityN": name}):
         outputs = identity_n([*results, *tensors, *[variable._handle for variable in variables]])
     return rebuilt(result, iter(outputs))
@@ -93,6 +98,7 @@ def gradient_rule(
 def _variables_used(graph: Graph, operations: list[Operation], arguments: set[Tensor]) -> list[Any]:
     """Returns the trainable variables whose values the operations use, in the order of their first use."""
     keys = (GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES, GraphKeys.TRAINABLE_VARIABLES)
+    # Variables that are in no collection are those of a function, which knows them by the tensors that captured them.
     by_handle = {v._handle: v for key in keys for v in graph.get_collection(key) if isinstance(_handle(v), Tensor)}
     if graph.captures:
         by_handle |= {graph.capture(v._handle): v for v in graph.variables.values()}  # type: ignore[attr-defined]
@@ -135,6 +141,7 @@ def leaves_of(structure: Any) -> list[Any]:
 def rebuilt(structure: Any, leaves: Any) -> Any:
     """Returns the structure with new leaves."""
     if isinstance(structure, dict):
+        # Leaves come in the order of sorted keys, as `leaves_of` gives them; the result has the order of the original.
         by_key = {key: rebuilt(structure[key], leaves) for key in sorted(structure)}
         return type(structure)((key, by_key[key]) for key in structure)
     if isinstance(structure, list | tuple):

@@ -52,6 +52,8 @@ class ForwardBackward:
 
         grads: a gradient for each result in `received`
         """
+        # Inputs last: a result that is an input passed through has the same tensor, and the input is there without a
+        # copy.
         values = dict(zip(self.forward.outputs, results)) | dict(zip(self.forward.inputs, inputs))
         return [*grads, *(values[tensor] for tensor in self.saved), *self.captured]
 
@@ -74,6 +76,8 @@ def forward_backward(function: GraphFunction, received: Sequence[int] | None = N
     if received is None:
         received = [index for index, tensor in enumerate(function.outputs) if carries_gradient(tensor)]
     key = tuple(received)
+    # The bodies of functions are shared by the graphs that call them, and threads may differentiate one at the same
+    # time.
     with _lock:
         if key not in function.differentiated:
             function.differentiated[key] = _differentiate(function, key)
@@ -83,16 +87,20 @@ def forward_backward(function: GraphFunction, received: Sequence[int] | None = N
 
 def _differentiate(function: GraphFunction, received: tuple[int, ...]) -> ForwardBackward:
     graph = function.graph
+    # Noted before gradients are added, as what is new afterwards is the backward function.
     split = _Split(graph)
     captured = len(graph.captured)
     ys = [function.outputs[index] for index in received]
     xs = [tensor for tensor in function.inputs if carries_gradient(tensor)]
+    # Gradients are added to the body itself, where its branches, loops and static shapes are at hand. Then the graph is
+    # cut in two: whatever the new operations use of the old ones becomes a further result of the forward function.
     with graph.as_default(), graph.name_scope(None), graph.control_flow(None), graph.device(None):
         output_grads = [graph.argument(y.dtype.base_dtype, y.dims, "gradient") for y in ys]
         input_grads = dict(zip(xs, gradients(ys, xs, output_grads, stop_gradients=function.inputs)))
         components = [_components(input_grads.get(tensor)) for tensor in function.inputs]
         results = [tensor for flat in components for tensor in flat]
         split.run(results, output_grads)
+    # Arguments and results are there anyway, and need not be saved a second time.
     available = {*function.inputs, *function.outputs}
     outputs = [*function.outputs, *(tensor for tensor in split.saved if tensor not in available)]
     captured_here = list(graph.captured.values())[captured:]
@@ -134,6 +142,10 @@ class _Split:
 
     def run(self, results: Sequence[Tensor], output_grads: Sequence[Tensor]) -> None:
         self._walk(results, output_grads)
+        # A value of a branch cannot be a result of the function: it is dead if the other side is taken. It leaves by a
+        # Merge whose other input is a dummy, and enters the mirrored branch again by a Switch, where it is alive
+        # exactly if it was computed. The operations that this adds may use further values of branches, so it is
+        # repeated until none is left. Values of loops need nothing: loops save their own on stacks.
         inside = [tensor for tensor in self.saved if context_of(tensor) is not None]
         while inside:
             additions: dict[Operation, list[Operation]] = {}
@@ -162,10 +174,13 @@ class _Split:
             operation = element.op if isinstance(element, Tensor) else element
             if element in received or operation in self.members:
                 continue
+            # An old value ends the walk, and is saved.
             if isinstance(element, Tensor) and not self._is_backward(operation):
                 self.saved[element] = None
                 continue
             self.members.add(operation)
+            # Old control inputs are dropped: the forward function has run when the backward one is called. Pivots stay,
+            # since they say which branch an operation without inputs belongs to.
             stack += operation.inputs
             stack += [
                 control for control in operation.control_inputs if self._is_backward(control) or _is_pivot(control)
@@ -173,17 +188,22 @@ class _Split:
 
     def _is_backward(self, operation: Operation) -> bool:
         """Returns whether an operation belongs to the backward function: if it is new, or needs not be saved."""
+        # New, but part of the forward function, whose branches they leave.
         if operation in self._leaving:
             return False
+        # Constants are cheaper to repeat than to pass, and a Switch of a branch belongs to both: its input is what is
+        # saved.
         if operation in self._old:
             is_free = operation.type == "Const" and not operation.control_inputs
             return is_free or (operation.type == "Switch" and not _loops_around(operation))
         if operation.type == "Placeholder" and operation.outputs[0] in self._graph.captured.values():
             return True
+        # New operations in old loops push on stacks: they run in the forward function.
         return self._loops.isdisjoint(_loops_around(operation))
 
     def _pass_outside(self, tensor: Tensor) -> None:
         """Makes a value of a branch a result of the conditional, from which the gradients take it back."""
+        # Kept with the graph, since a function may be differentiated again, with respect to other results.
         outside: dict[Tensor, Tensor] = self._graph.singleton("values outside of branches", dict)
         if tensor not in outside:  # else the function is a backward one, and takes the result as an argument
             outside[tensor] = self._outside(tensor)
@@ -198,6 +218,7 @@ class _Split:
         context = context_of(tensor)
         value = tensor
         while isinstance(context, Branch):
+            # Its value is never read, as the mirrored branch takes the side that has one; a FakeParam takes no memory.
             with context.sibling.entered():
                 nothing = fake_param_op(dtype=tensor.dtype, shape=tensor.dims)
             sides = [nothing, value] if context.side else [value, nothing]
@@ -209,6 +230,9 @@ class _Split:
 
     def _move(self, additions: dict[Operation, list[Operation]]) -> None:
         """Moves operations behind those that they were made for, so that each still comes before its consumers."""
+        # Creation order is the topological order that everything relies on. A backward function that exists consumes
+        # what was added last, so the additions are put where they would have been made at once, and all ids are given
+        # out again.
         moved = {operation for group in additions.values() for operation in group}
         operations = [operation for operation in self._graph.operations if operation not in moved]
         ordered = [member for operation in operations for member in (operation, *additions.get(operation, ()))]
@@ -236,6 +260,7 @@ def _is_pivot(operation: Operation) -> bool:
 
 def symbolic_gradient(function: GraphFunction) -> GraphFunction:
     """Returns the function from inputs and gradients of the results to gradients of all inputs."""
+    # The library of a GraphDef may name a gradient function, which then replaces the derivative of the body.
     if function.gradient in function.library:
         return function.library[function.gradient]
     graph = FunctionGraph()

@@ -84,8 +84,11 @@ def gradients(
     if not y_tensors:
         return [None] * len(x_tensors)
     graph = y_tensors[0].graph
+    # Within a function, tensors of outer graphs are differentiated by way of the arguments that captured them.
     if isinstance(graph, FunctionGraph):
         x_tensors, stops = [graph.inner(x) for x in x_tensors], {graph.inner(t) for t in stops}
+    # The scope of this call is noted in the graph, since a gradient function may need a name of its own for each call:
+    # two calls that differentiate one TensorArray must not add to the same array of gradients.
     with collector_paused(), graph.as_default(), name_scope(name, "gradients") as scope, _in_progress(graph, scope):
         walk = _Walk(
             graph, y_tensors, x_tensors, stops, colocate_gradients_with_ops, gate_gradients, aggregation_method
@@ -128,6 +131,8 @@ def _source(x: Any) -> Tensor:
     """Returns the tensor that accumulates the gradient with respect to x: for a variable, its handle."""
     if isinstance(x, IndexedSlices):
         return x.values
+    # A variable is read many times, each time by an operation of its own. All reads lead back to its handle, so that
+    # the partial gradients meet there.
     handle = getattr(x, "_handle", None)
     return convert_to_tensor(handle if isinstance(handle, Tensor) else x)
 
@@ -154,6 +159,9 @@ class _Walk:
         self._colocate = colocate
         self._gate = gate
         self._method = method
+        # Partial gradients are collected per tensor and summed once, when the tensor's operation is visited: by then
+        # all consumers have been visited, so that the list is complete. To sum each as it comes would add n - 1
+        # operations with two inputs instead of one with n.
         self._partials: dict[Tensor, list[Gradient]] = {}
         self._sums: dict[Tensor, Gradient] = {}
 
@@ -182,6 +190,9 @@ class _Walk:
 
     def _between(self) -> list[Operation]:
         """Returns the operations on a path from an x to a y, in reverse order of creation, so consumers come first."""
+        # Two passes: what the ys depend on, then what of that depends on an x. Only operations on such paths are
+        # differentiated; the rest of a large graph, and above all ops without gradient beside the path, are never
+        # looked at. The second pass follows differentiable tensors only: a path through an integer carries no gradient.
         above: set[Operation] = set()
         stack = [y.op for y in self._ys]
         while stack:
@@ -203,6 +214,8 @@ class _Walk:
     def run(self) -> None:
         between = self._between()
         members = set(between)
+        # A breadth-first walk from the ys: an operation comes after all its consumers, so that the gradients of its
+        # outputs are final. Without loops the reverse order of creation is such an order, and needs no counting.
         for node in self._collapse_loops(between):
             if isinstance(node, Loop):
                 self._visit_loop(node, members)
@@ -214,6 +227,9 @@ class _Walk:
 
     def _collapse_loops(self, between: list[Operation]) -> Iterable[Operation | Loop]:
         """Yields the operations in reverse topological order, with each loop collapsed to one node."""
+        # A loop has to be one node of this walk: the gradient of its body can be built only when the gradients of all
+        # its exits are there, while in the order of creation one exit's consumer may precede another exit. Rewired
+        # inputs (`_update_input`) break the order of creation as well, which the ids show.
         loops = {operation: loop for operation in between if (loop := self._loop_around(operation)) is not None}
         is_rewired = self._graph.edits and any(t.op.id > op.id for op in between for t in op.inputs)
         return _backward_order(between, loops) if loops or is_rewired else between
@@ -225,9 +241,13 @@ class _Walk:
 
     def _loop_of(self, context: Context | None) -> Loop | None:
         """Returns the outermost loop around a context that does not also enclose this pass."""
+        # A pass within the gradient of a loop's body is inside that loop already: only loops in the body are nodes of
+        # it.
         here: Any = self._graph.scopes.context if self._backward is None else self._backward.forward
         loop = None
         for around in context.chain() if context is not None else ():
+            # Contexts further out enclose this pass, too; the last loop before them is the outermost that is a node of
+            # this walk.
             if encloses(around, here):
                 break
             if isinstance(around, Loop):
@@ -258,6 +278,8 @@ class _Walk:
             return tensor in self._xs or (tensor.op in members and tensor not in self._stops)
 
         def walk(ys: Any, xs: Any, stops: set[Tensor], initial: Any, backward: Backward) -> Any:
+            # The body is differentiated by the same walk, with the loop variables as its xs. What it adds belongs to
+            # the gradient loop, and forward values that it uses come from the stacks of `backward`.
             inner = _Walk(self._graph, ys, xs, stops, self._colocate, self._gate, self._method, backward)
             inner.start(initial)
             inner.run()
@@ -266,6 +288,7 @@ class _Walk:
         with self._context_for(loop.variables[0].exit.op):
             name = f"{loop.name.rpartition('/')[2]}_grad"
             for tensor, grad in differentiate(loop, grads, is_needed, self._stops, walk, name):
+                # Gradients of the loop's initial values and captured tensors are partial gradients like all others.
                 self._add(loop.variables[0].exit.op, tensor, grad)
 
     def _visit(self, operation: Operation, output_grads: list[Any], members: set[Operation]) -> None:
@@ -274,6 +297,9 @@ class _Walk:
             return
         with name_scope(f"{operation.name}_grad"), self._colocation(operation):
             for index, tensor in enumerate(operation.outputs):
+                # Gradient functions expect a gradient for each output. Zeros stand for an output that no y depends on,
+                # except where the function does without, as those of Switch and of calls do, whose zeros would be whole
+                # tensors computed for nothing.
                 if output_grads[index] is None and len(operation.outputs) > 1 and not _takes_none(operation):
                     is_number = tensor.dtype.is_floating or tensor.dtype.is_complex
                     in_loop = self._backward is not None
@@ -287,6 +313,7 @@ class _Walk:
             for index, tensor in enumerate(operation.inputs):
                 is_needed = tensor in self._xs or (tensor.op in members and tensor not in self._stops)
                 grad = result[index] if is_needed else None
+                # A gradient given as a function is built only if its input is on a path to an x.
                 result[index] = grad() if callable(grad) else grad
             if self._gate:
                 result = _gated(result)
@@ -296,11 +323,14 @@ class _Walk:
 
     def _add(self, operation: Operation, tensor: Tensor, grad: Gradient) -> None:
         if isinstance(grad, Tensor) and tensor.dtype is not dtypes.resource:
+            # Found here, the error names the operation whose gradient is wrong; in the sum it would name an AddN.
             if not compatible(grad.dims, tensor.dims):
                 raise ValueError(
                     f"the gradient of {operation.name!r} for its input {tensor.name!r} has shape {show(grad.dims)}, "
                     f"but the input has shape {show(tensor.dims)}"
                 )
+            # The gradient has the shape of its tensor, also where inference does not see it, as after a reshape to a
+            # dynamic shape.
             if tensor.dims is not None and grad.dims != tensor.dims:
                 grad.dims = merge(grad.dims, tensor.dims)
         self._partials.setdefault(tensor, []).append(grad)
@@ -311,6 +341,7 @@ class _Walk:
             partials = self._partials.get(tensor)
             if not partials:
                 return None
+            # Summed where the tensor was made, not where it is asked for: in its branch or its loop's mirror.
             with self._context_for(tensor.op), self._colocation(tensor.op):
                 self._sums[tensor] = aggregate(partials, self._method)
         return self._sums[tensor]
@@ -318,6 +349,8 @@ class _Walk:
 
 def _backward_order(between: list[Operation], loops: dict[Operation, Loop]) -> Iterable[Operation | Loop]:
     """Yields operations and loops after all their consumers, the most recently created first."""
+    # Kahn's algorithm on the collapsed graph: a node is ready once no consumer of it is left. Of the ready ones the
+    # most recent goes first, the order that a graph without loops has by itself.
     node_of = {operation: loops.get(operation, operation) for operation in between}
     consumers: dict[Any, set[Any]] = {node: set() for node in node_of.values()}
     producers: dict[Any, set[Any]] = {node: set() for node in consumers}
@@ -342,6 +375,7 @@ def _backward_order(between: list[Operation], loops: dict[Operation, Loop]) -> I
 
 def rule_of(operation: Operation) -> GradientFunction | None:
     """Returns the gradient function of an operation, None if it is not differentiable."""
+    # A name set by gradient_override_map, or by a custom gradient, precedes the op's own function.
     override = operation.attrs.get("_gradient_op_type")
     name = override or ("PartitionedCall" if isinstance(operation.definition, FunctionOp) else operation.type)
     if name in GRADIENTS:
@@ -368,6 +402,8 @@ def aggregate(partials: Sequence[Gradient], method: int | None = None) -> Gradie
     """Returns the sum of partial gradients, which is sparse only if all of them are."""
     if len(partials) == 1:
         return partials[0]
+    # Rows of sparse gradients are concatenated, not added: the optimizer, or the conversion to a dense tensor, adds
+    # rows with equal indices. One dense partial makes the sum dense in any case.
     if all(isinstance(g, IndexedSlices) for g in partials):
         return _concatenate([g for g in partials if isinstance(g, IndexedSlices)])
     tensors = [convert_to_tensor(g) for g in partials]
@@ -389,6 +425,7 @@ def _concatenate(slices: Sequence[IndexedSlices]) -> IndexedSlices:
 
 
 def _as_int64(indices: Tensor, slices: Sequence[IndexedSlices]) -> Tensor:
+    # Lookups by int32 and by int64 may meet in one table.
     if len({s.indices.dtype for s in slices}) == 1:
         return indices
     wide: Tensor = cast(indices, dtypes.int64)

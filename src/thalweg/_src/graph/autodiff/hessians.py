@@ -49,6 +49,7 @@ def _hessian(first: Any, x: Any, options: dict[str, Any]) -> Tensor:
         raise ValueError(f"a Hessian requires a known shape, but {x.name!r} has {show(shape)}")
     if first is None:
         raise ValueError(f"the targets do not depend on {x.name!r}")
+    # Row i of the Hessian is the gradient of element i of the gradient; a missing one is a row of zeros.
     elements = unstack(reshape(convert_to_tensor(first), [-1]), num=size)
     zero = UnconnectedGradients.ZERO
     rows = [convert_to_tensor(gradients(e, x, unconnected_gradients=zero, **options)[0]) for e in elements]

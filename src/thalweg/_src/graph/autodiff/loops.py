@@ -35,6 +35,8 @@ class Backward(Loop):
     def __init__(self, graph: Graph, name: str, forward: Loop) -> None:
         super().__init__(graph, name, forward.parallel_iterations, True, forward.swap_memory)
         self.forward = forward
+        # Each forward value is restored once, however many gradient functions use it; its stack would be popped twice
+        # otherwise.
         self._restored: dict[Tensor, Tensor] = {}
         self._branches: dict[Branch, Branch] = {}
 
@@ -53,6 +55,8 @@ class Backward(Loop):
     def _restore(self, tensor: Tensor, context: Context) -> Tensor:
         """Returns a forward value inside this loop: the outer value of a loop invariant, recomputed, or saved."""
         operation = tensor.op
+        # What does not change from one iteration to the next needs no stack: loop invariants enter this loop as they
+        # entered the first one, the input of a Switch stands for its output, and constants are repeated.
         if operation.type in ("Enter", "RefEnter") and operation.attrs["is_constant"] and context is self.forward:
             return bring(operation.inputs[0], self)
         if operation.type in ("Switch", "RefSwitch") and isinstance(context, Branch):
@@ -60,6 +64,8 @@ class Backward(Loop):
         if operation.type == "Const":
             with self.entered():
                 return constant(operation.attrs["value"], tensor.dtype)
+        # Instead of a stack per value, only loop variables have one, and the body is computed again from them: memory
+        # for time.
         if self.forward.recompute and self._is_recomputable(operation):
             for earlier in self._to_recompute(operation):
                 self._recompute(earlier)
@@ -73,6 +79,9 @@ class Backward(Loop):
         while stack:
             for value in stack.pop().inputs:
                 earlier, context = value.op, context_of(value)
+                # The walk ends at values that this loop has (restored ones, and those from outside) and at what must be
+                # saved. In the order of creation each of the list finds its inputs, so that deep bodies take no
+                # recursion.
                 inside = context is not None and encloses(self.forward, context)
                 if inside and earlier not in chosen and value not in self._restored and self._is_recomputable(earlier):
                     chosen.add(earlier)
@@ -81,6 +90,7 @@ class Backward(Loop):
 
     def _is_recomputable(self, operation: Operation) -> bool:
         facts = operation.definition.facts_in_steps
+        # A second call of a stateful op may give another value, or do its effect twice.
         if facts.stateful or facts.waits or facts.control_flow or operation.type == "Const":
             return False
         return not any(operation is variable.arrival.op for variable in self.forward.variables)
@@ -98,6 +108,10 @@ class Backward(Loop):
 
     def _save(self, tensor: Tensor, context: Context) -> Tensor:
         """Pushes a value on a stack in each iteration of the forward loop and pops it in this one."""
+        # Both ends of a stack are loop variables. The forward loop starts from an empty list, pushes in each iteration,
+        # and its Exit is the full list, from which this loop starts and pops: iteration k from the end finds what
+        # iteration k from the start, counted backwards, has pushed, since both loops run the same number of times. Push
+        # and pop are differentiable, each by the other, which is all that a second derivative takes.
         graph, forward = self.graph, self.forward
         with forward.left():
             empty = empty_list(tensor.dtype)
@@ -106,6 +120,8 @@ class Backward(Loop):
         with graph.control_flow(context):
             longer = push_back_op(saving.arrival, tensor)
         self._may_swap(longer)
+        # A value of a branch is pushed only if the branch is taken, and popped only if its mirror is: both have one
+        # predicate, itself restored from a stack. The list passes the other side unchanged.
         forward.close(saving, _joined(longer, saving.arrival, context, forward))
         mirror = self.mirrored(context)
         taking = self.add_variable(bring(saving.exit, self.outer), ())
@@ -126,6 +142,8 @@ class Backward(Loop):
         if context is self.forward:
             return self
         assert isinstance(context, Branch)
+        # Both sides are made together: either may be needed for the zeros of a gradient that flows through the other
+        # one.
         if context not in self._branches:
             outer = self.mirrored(context.outer)
             with self.graph.control_flow(outer):
@@ -140,6 +158,8 @@ class Backward(Loop):
 def gradient_context(graph: Graph, context: Context | None) -> Context | None:
     """Returns the context of the gradients of a context's operations, seen from the loop under construction."""
     here: Any = graph.scopes.context
+    # Gradients of an operation in a branch of the forward loop belong to the branch of the same predicate in the
+    # gradient loop: they run only in iterations that took it.
     for around in here.chain() if here is not None else ():
         if isinstance(around, Backward) and context is not None and encloses(around.forward, context):
             return around.mirrored(context)
@@ -148,6 +168,7 @@ def gradient_context(graph: Graph, context: Context | None) -> Context | None:
 
 def _joined(value: Tensor, otherwise: Tensor, context: Context, loop: Loop) -> Tensor:
     """Merges a value out of the branches it was computed in with `otherwise`, its value where they are not taken."""
+    # Out of nested branches one Merge at a time.
     while isinstance(context, Branch):
         sides = {context.side: value, not context.side: bring(otherwise, context.sibling)}
         with context.left():
@@ -185,8 +206,15 @@ def differentiate(
             stacklevel=2,
         )
         return []
+    # The plan: (1) find the loop variables through which a gradient can reach a wanted tensor, which is a fixed point,
+    # since a variable may matter only by way of another one's next value; (2) count the iterations of the forward loop;
+    # (3) run a loop that counts them down and carries one gradient for each such variable: the gradient with respect to
+    # its value after an iteration becomes, by the derivative of the body, the gradient with respect to its value
+    # before; (4) sum the gradients of captured values, each used in every iteration, over all iterations.
     graph = loop.graph
+    # A copy: counting and saving add variables to the forward loop, which are not part of what is differentiated.
     variables = list(loop.variables)
+    # The walk of the body must not leave it: loop variables as they arrive, and captured values, are where it ends.
     barrier = {variable.arrival for variable in variables} | set(loop._imported.values())
     carried, captured = _carried(variables, exit_grads, barrier, stops, loop)
     captured = [inner for inner in captured if is_needed(inner.op.inputs[0])]
@@ -205,12 +233,14 @@ def differentiate(
             [grads[variable].arrival for variable in carried],
             backward,
         )
+        # Asked for inside of the loop, since the sum of partial gradients is added on the first request.
         following = [_following(variable, gradient_of(variable.arrival)) for variable in carried]
         less = counter.arrival - 1
     backward.close(counter, less)
     for variable, tensor in zip(carried, following):
         backward.close(grads[variable], tensor)
     result: list[tuple[Tensor, Any]] = []
+    # After the loop is complete, since an accumulator is a further variable of it.
     for inner in captured:
         with backward.entered():
             grad = gradient_of(inner)
@@ -232,6 +262,7 @@ def _carried(
 ) -> tuple[list[LoopVariable], list[Tensor]]:
     """Returns the variables that gradients flow through, and the captured outer values that they depend on."""
     by_arrival = {variable.arrival: variable for variable in variables}
+    # The exits that have a gradient, then what their next values depend on, and so on until nothing is added.
     carried = [variable for variable in variables if exit_grads.get(variable) is not None]
     captured: dict[Tensor, None] = {}
     for variable in carried:  # grows during the iteration
@@ -246,6 +277,7 @@ def _carried(
 
 def _sources(result: Tensor, barrier: set[Tensor], stops: set[Tensor]) -> Iterable[Tensor]:
     """Yields the loop variables and outer values that a body's result depends on through differentiable values."""
+    # Stops and values without gradient cut the path, so that a counter is not carried as a gradient.
     seen: set[Tensor] = set()
     stack = [result]
     while stack:
@@ -298,6 +330,8 @@ def _accumulated(backward: Backward, outer: Tensor, grad: Any) -> Any:
 
 def _accumulated_slices(backward: Backward, outer: Tensor, grad: IndexedSlices) -> IndexedSlices:
     shape = grad.values.dims
+    # Sparse gradients of all iterations are concatenated, as `aggregate` does with those of one: a dense accumulator
+    # would have the size of the whole table in each iteration.
     assert shape is not None, "rows of unknown rank"
     with backward.left():
         none = zeros([0, *shape[1:]], grad.values.dtype), zeros([0], grad.indices.dtype)

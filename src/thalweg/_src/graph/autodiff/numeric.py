@@ -113,6 +113,7 @@ def _built(session: Any, x: Tensor, start: Array, y: Tensor, y_shape: Any, feeds
     if not rows:
         return jacobian
     with y.graph.as_default():
+        # One gradient with a fed weight serves for all columns: a unit vector as grad_ys selects one element of y.
         weight = convert_to_tensor(np.zeros(y_shape, y.dtype.as_numpy_dtype))
         grad = gradients(y, x, grad_ys=weight)[0]
     if grad is None:
@@ -141,6 +142,7 @@ def _measured(
     jacobian = np.zeros((rows, columns), x.dtype.real_dtype.as_numpy_dtype)
     step = np.asarray(delta, x.dtype.as_numpy_dtype)
     for row, unit in enumerate(_unit_vectors(start.shape, x.dtype)):
+        # Central differences: their error is of second order in delta.
         above = session.run(y, {**feeds, x: (start + step * unit).astype(start.dtype)})
         below = session.run(y, {**feeds, x: (start - step * unit).astype(start.dtype)})
         jacobian[row] = (_reals(above, y.dtype) - _reals(below, y.dtype)) / (2 * delta)

@@ -48,6 +48,7 @@ def no_gradient(*op_types: str) -> None:
 
 def is_library_rule(definition: OpDef, attrs: dict[str, Any]) -> bool:
     """Returns whether the gradient of an operation is one of this library, which consists of operations alone."""
+    # A gradient of the user's may do anything, such as calling Python or keeping state, and must run as it is written.
     if "_gradient_op_type" in attrs or (definition.stateful and not definition.facts.reads):
         return False
     rule = GRADIENTS.get(definition.name) if definition.name in GRADIENTS else None

@@ -53,6 +53,7 @@ def to_graph(
 
     With Python values it computes what the original does.
     """
+    # For its errors: what cannot be converted is refused now, not with a warning at the first call.
     _function_of(entity)
     return converted(entity, recursive)
 

@@ -89,6 +89,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
 
 def overload_of(function: Any, arguments: tuple[Any, ...]) -> Callable[..., Any] | None:
     """Returns what a builtin function does in converted code; None if it does what it always does."""
+    # Types come first: `stack` of a list that a loop appends to is not `stack` of tensors.
     for (builtin, kind), overload in OVERLOADS.items():
         if function is builtin and any(isinstance(argument, kind) for argument in arguments):
             return overload
@@ -112,6 +113,7 @@ def set_item(value: Any, target: Any, index: Any) -> Any:
     if isinstance(target, TensorArray):
         return target.write(index, value)
     if symbolic(target):
+        # Tensors do not change: the variable is assigned a new one, by which later reads see the update.
         tensor = value_of(target)
         return tensor_scatter_update(tensor, [[index]], [value_of(value)])
     target[index] = value

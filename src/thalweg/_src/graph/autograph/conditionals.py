@@ -58,6 +58,8 @@ def if_stmt(
     if not symbolic(condition):
         body() if condition else orelse()
         return
+    # Both blocks are run while the graph is built, each from the same state: the variables are set back before each of
+    # them. Lists and dictionaries are copied, so that `list.append` in one block is not seen in the other.
     entry = get_state()
     entries: list[State] = []
 
@@ -73,6 +75,8 @@ def if_stmt(
             value: Any = UNDEFINED
             if name in live:
                 value = merger.merged(name, if_true[number], if_false[number])
+                # The variable still holds the list that the block was given: it was changed in place, not assigned.
+                # Then the original changes, too, since other variables may refer to it.
                 if all(end[number] is start[number] for end, start in zip((if_true, if_false), entries)):
                     value = _in_place(entry[number], value)
             merged.append(value)
@@ -100,6 +104,8 @@ def _conditional(
         graph = get_default_graph()
         when_true, when_false = (Branch(graph, scope[:-1], pred, side) for side in (True, False))
         when_true.sibling, when_false.sibling = when_false, when_true
+        # Effects inside of a branch, such as printing, make its signal wait. The Merge of both signals is then the one
+        # effect of the conditional: it runs when the taken branch has done all it does, and a caller can wait for it.
         results, signals, orders = [], [], []
         for branch, function in ((when_true, if_true), (when_false, if_false)):
             with graph.block() as order, branch.entered(), effects.block_scope() as block:
@@ -136,9 +142,12 @@ class Merger:
 
     def merged(self, name: str, if_true: Any, if_false: Any) -> Any:
         """Returns the value of a variable after the branches."""
+        # The same object on both sides (a variable that neither changed, or both set to one constant) needs no Merge.
         if if_true is if_false:
             return if_true
         if if_true is UNDEFINED or if_false is UNDEFINED:
+            # A return value is read only if it was set, which its flag says, so that anything may stand for it in the
+            # other branch. Every other variable is read afterwards, else it would not be live.
             if not is_return_value(name):
                 lacking = "main" if if_true is UNDEFINED else "else"
                 raise ValueError(
@@ -161,6 +170,7 @@ class Merger:
     def _filled(self, if_true: Any, if_false: Any) -> tuple[Any, Any]:
         """Returns two values of which one was undefined; what takes its place is never read."""
         side = 0 if if_true is UNDEFINED else 1
+        # In the branch, so that it is computed only if that side is taken.
         with self._branches[side].entered():
             other = if_false if side == 0 else if_true
             filled = packed(other, [placeholder(leaf) for leaf in leaves(other)])
@@ -169,6 +179,8 @@ class Merger:
     def _leaf(self, name: str, if_true: Any, if_false: Any) -> Any:
         if if_true is if_false or (_is_scalar(if_true) and type(if_true) is type(if_false) and if_true == if_false):
             return if_true
+        # Leaves that are no tensors, such as functions, cannot be merged: which one holds is known only in the step.
+        # Arrays must be one array, as a Merge of flows of two arrays would read the wrong one.
         one, other = tensors_of(if_true), tensors_of(if_false)
         if one is None or other is None or array_of(if_true) is not array_of(if_false):
             raise TypeError(
@@ -180,6 +192,7 @@ class Merger:
         return renewed(if_true, [self._tensor(name, *pair) for pair in zip(one, other)])
 
     def _tensor(self, name: str, if_true: Any, if_false: Any) -> Tensor:
+        # `x = 0` in one branch and a float tensor in the other: the number becomes a tensor of the other's type.
         literal_types = _literal_type(if_true, if_false), _literal_type(if_false, if_true)
         tensors = []
         for branch, value, dtype in zip(self._branches, (if_true, if_false), literal_types):

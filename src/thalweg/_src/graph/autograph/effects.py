@@ -18,6 +18,7 @@ from thalweg._src.graph.tensor import Tensor
 class Scope:
     """A function, branch or loop body that is traced, with the effects so far."""
 
+    # Graph and context say where the scope is: an operation elsewhere cannot be waited for from here.
     __slots__ = ("_context", "_graph", "effects")
 
     def __init__(self) -> None:
@@ -32,6 +33,7 @@ class Scope:
 
     def returned(self, value: Any) -> Any:
         """Returns the result of a function with its tensors after the effects."""
+        # A function that returns no tensor still has its effects in the caller's scope, by `function_scope`.
         if not self.effects or not any(_is_symbolic(leaf) for leaf in nest.flatten(value, expand_composites=True)):
             return value
         return nest.map_structure(
@@ -60,6 +62,7 @@ def function_scope() -> Iterator[Scope]:
     """Collects the effects of a function; they are effects of its caller too."""
     with block_scope() as scope:
         yield scope
+    # A function that returns a constant would otherwise lose what it printed.
     for operation in scope.effects:
         effect(operation)
 
@@ -81,6 +84,8 @@ def effect(value: Any) -> Any:
         return value  # a function orders its effects itself
     element = value._as_graph_element() if hasattr(value, "_as_graph_element") else value
     operation = element.op if _is_symbolic(element) else element
+    # The value of an expression statement is dropped. It matters only if computing it has an effect; an addition whose
+    # result is not used must not be made to run.
     if isinstance(operation, Operation) and _scopes.stack and (operation is value or _has_effect(element)):
         _scopes.stack[-1].add(operation)
     return value

@@ -56,6 +56,7 @@ def opened(value: Any) -> tuple[Tensor | None, Callable[[Tensor], Any]]:
     if isinstance(value, Counter):
         return None, lambda index: index + value.start
     if isinstance(value, Elements):
+        # As `zip` in Python, the loop ends with the shortest; a counter has no end.
         lengths, readers = zip(*map(opened, value.iterables))
         finite = [length for length in lengths if length is not None]
         return reduce(minimum, finite), lambda index: tuple(read(index) for read in readers)
@@ -64,6 +65,8 @@ def opened(value: Any) -> tuple[Tensor | None, Callable[[Tensor], Any]]:
         raise TypeError(
             error_text(f"{tensor.name!r} is a scalar: a `for` statement iterates over the first dimension.")
         )
+    # A TensorArray, whose reads are cheap and whose gradient is an array as well; a slice per iteration would have a
+    # gradient of the size of the whole tensor in each.
     length = shape(tensor)[0]
     array = TensorArray(tensor.dtype, size=length, element_shape=tensor.shape[1:]).unstack(tensor)
     return length, lambda index: array.read(cast(index, dtypes.int32))

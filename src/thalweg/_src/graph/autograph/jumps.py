@@ -33,6 +33,7 @@ class _Jumps:
 
     def flags(self, nodes: list[Node]) -> list[str]:
         """Returns the flags that statements may set."""
+        # `break` and `continue` concern the innermost loop; a `return` leaves all of them.
         kinds = {kind(node) for node in _statements(nodes, into_loops=False)}
         returns = any(kind(node) == "Return" for node in _statements(nodes))
         flags = (
@@ -52,16 +53,22 @@ class Lowering:
 
     def function(self, body: list[Node]) -> list[Node]:
         """Returns the body of a function, in which at most the last statement is a return."""
+        # A single return at the end is what every function without jumps has, and stays.
         if all(node is body[-1] for node in _statements(body) if kind(node) == "Return"):
             return self._block(body, _Jumps())
         if not _ends(body):  # the other paths return None
             body = [*body, locate(gast.Return(None), body[-1])]
+        # A return in the middle becomes an assignment and a flag; the statements behind it are skipped by conditions on
+        # the flag. In a graph both sides of a condition are traced, so that control cannot leave a block early: it has
+        # to reach its end.
         begin, end = statements(f"{RETURNED} = False\nreturn {RETURN_VALUE}", body[0])
         return [begin, *self._block(body, _Jumps(RETURNED)), locate(end, body[-1])]
 
     def _block(self, nodes: list[Node], jumps: _Jumps) -> list[Node]:
         done: list[Node] = []
         for number, node in enumerate(nodes):
+            # What follows a statement that may jump is put under a condition. What follows an unconditional jump can
+            # never run, and is dropped.
             rest = nodes[number + 1 :]
             name = kind(node)
             if name == "Return" and jumps.returned:
@@ -75,6 +82,8 @@ class Lowering:
             flags = jumps.flags([node]) if name not in (*FUNCTIONS, "ClassDef") else []
             done.append(node)
             if flags:
+                # `if c: return a` followed by the rest of a block is `if c: return a else: rest`: then each path sets
+                # the return value exactly once, and no flag has to be tested between the two.
                 if name == "If" and rest and _ends(node.body):
                     node.orelse, rest = [*node.orelse, *rest], []
                 elif name == "If" and rest and _ends(node.orelse):
@@ -96,6 +105,8 @@ class Lowering:
                     "`return`, `break` and `continue` in a `finally` clause cannot be converted.",
                     "leave the `finally` clause first.",
                 )
+            # Without its jumps the body always ends normally, after which Python runs `else`: a condition on the flags
+            # skips it as the jump would have.
             skipping = jumps.flags(node.body)
             body, node.body = node.body, []
             orelse, node.orelse = node.orelse, []
@@ -119,9 +130,14 @@ class Lowering:
         self._loops += 1
         if kind(node) == "While" and any(kind(expr) == "NamedExpr" for expr in walk_function([node.test])):
             _move_test_into_body(node)
+        # Names with a number, since flags of nested loops must not meet.
         inside = _Jumps(jumps.returned, f"ag__break_{self._loops}", f"ag__continue_{self._loops}")
+        # Asked before the body is lowered, as no jumps are left afterwards.
         flags = inside.flags(node.body)
         node.body = self._block(node.body, inside)
+        # `continue` skips the rest of one iteration: its flag is cleared at the beginning of each. `break` and `return`
+        # also end the loop, by a condition that is tested before the loop's own, which after a `break` might not be
+        # valid any more.
         if inside.continued in flags:
             node.body = [*statements(f"{inside.continued} = False", node.body[0]), *node.body]
             flags.remove(inside.continued)
@@ -136,6 +152,7 @@ class Lowering:
         elif extra is not None:
             always = kind(node.test) == "Constant" and node.test.value is True
             node.test = extra if always else expression("extra and test", node.test, extra=extra, test=node.test)
+        # `else` of a loop runs unless it was left by `break`: an ordinary statement behind the loop.
         orelse, node.orelse = node.orelse, []
         if orelse and inside.broken in flags:
             orelse = statements(f"if not {inside.broken}:\n    orelse", orelse[0], orelse=orelse)
@@ -145,6 +162,7 @@ class Lowering:
 
 def _move_test_into_body(node: Node) -> None:
     """Makes the condition of a loop a statement, since the variables that it assigns are those of the body."""
+    # An assignment in the condition is one of the loop's variables, and the function of a condition could not set it.
     ends = statements("if not test:\n    orelse\n    break", node.test, test=node.test, orelse=node.orelse)
     node.test = locate(gast.Constant(True, None), node.test)
     node.body, node.orelse = [*ends, *node.body], []

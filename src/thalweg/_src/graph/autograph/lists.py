@@ -25,6 +25,8 @@ class _Array:
         self._array: TensorArray | None = None
 
     def at(self, flow: Tensor, dtype: DType) -> TensorArray:
+        # The array is a resource of one graph. It is created where the list was, before the loop, when the first
+        # element tells its type: an array created in an iteration would be another one in each.
         if get_default_graph() is not self._graph:
             raise TypeError(
                 "A loop over a dataset cannot append to a list: its body is a function of its own. Transform the "
@@ -46,6 +48,8 @@ class TensorList:
     """A list of tensors whose length is known only when a step runs."""
 
     def __init__(self, elements: Iterable[Any] = ()) -> None:
+        # Shared, since a list before and after an append is one array; versions differ in flow and length, and these
+        # two are the loop's variables.
         self.array = _Array()  # shared by all versions of the list
         self._flow: Tensor = constant(0.0, name="list_flow")
         self._length: Tensor = constant(0, name="list_length")

@@ -21,6 +21,7 @@ def and_(first: Operand, *rest: Operand) -> Any:
     value = first()
     if not rest:
         return value
+    # Only what decides is evaluated, as in Python: the other operands belong to the branch of a conditional.
     if symbolic(value):
         return if_exp(value, lambda: and_(*rest), lambda: value)
     return and_(*rest) if value else value

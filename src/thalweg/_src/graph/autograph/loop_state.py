@@ -58,6 +58,8 @@ class LoopState:
         self._values: dict[str, Any] = {}
         self._returned: Any = None
         self.returns = False  # whether the body may set the return value, which has none before
+        # A variable that each iteration sets before it reads it, and nothing reads after the loop, is no state of the
+        # loop: it needs no value before, and no type that holds in all iterations.
         for name, value in zip(names, get_state()):
             if name not in carried:
                 continue
@@ -89,6 +91,7 @@ class LoopState:
 
     def shapes(self, invariants: Any) -> list[Shape]:
         """Returns the shapes that hold in every iteration; invariants: pairs of a variable's value and a shape."""
+        # The user names variables by their values, which identity finds again among those before the loop.
         by_leaf: dict[int, Shape] = {}
         before = dict(zip(self._names, self._get()))
         for value, shape in invariants or ():
@@ -109,6 +112,8 @@ class LoopState:
         self._set(tuple(values.get(name, UNDEFINED) for name in self._names))
 
     def _packed(self, tensors: Sequence[Tensor]) -> dict[str, Any]:
+        # Tensors come in the order of `tensors`. The structures are copied, as the condition and the body may change a
+        # list in place, and each of them starts from the state at the beginning of an iteration.
         remaining = iter(tensors)
         values = {}
         for name, value in self._values.items():
@@ -135,6 +140,7 @@ class LoopState:
 
     def learn_return_value(self) -> None:
         """Keeps a value of the type that the return value has after an iteration."""
+        # The type of the return value is not known before the body has been traced once.
         value = self.return_value()
         if value is not UNDEFINED:
             self._returned = packed(value, [_unread(leaf) for leaf in leaves(value)])
@@ -172,8 +178,10 @@ class LoopState:
             ) from None
         tensors = []
         for old, new in zip(leaves(before), leaves(after)):
+            # A leaf that is no tensor has to stay what it is: a loop of the graph traces its body once.
             if tensors_of(old) is None and (new is old or _equal(new, old)):
                 continue
+            # The types of the first iteration hold for all: a Merge has one type, and the back edge leads into it.
             self._require_same_kind(name, old, new)
             for start, end in zip(tensors_of(old) or (), tensors_of(new) or ()):
                 tensor = _as_type_of(start, end)

@@ -41,6 +41,8 @@ def while_stmt(
 ) -> None:
     """Runs a `while` statement; it is a loop of the graph from the iteration in which the condition is a tensor."""
     while True:
+        # Python runs the loop as long as it can. A condition that becomes a tensor in some iteration makes the rest a
+        # loop of the graph, which starts from the variables as they are by then.
         condition = test()
         if symbolic(condition):
             break
@@ -67,6 +69,7 @@ def for_stmt(
 
     test: returns whether no jump has ended the loop; None if there are no jumps
     """
+    # Datasets iterate by functions of their own.
     special = next((loop for kind, loop in LOOPS.items() if isinstance(iterated, kind)), None)
     if special is None and not is_graph_iterable(iterated):
         _python_for(iterated, test, body, get_state, set_state, names, tuple({*carried, *live}))
@@ -75,6 +78,7 @@ def for_stmt(
     if special is not None:
         special(iterated, test, body, state)
         return
+    # The tensor of the numbers is never computed: its bounds are those of the loop.
     if isinstance(iterated, Tensor) and iterated.op.type == "Range":
         start, limit, step = iterated.op.inputs
         _GraphLoop(state, options, Index(start, step)).run(lambda i: _before(i, limit, step, test), body)
@@ -98,6 +102,8 @@ def _python_for(
     names: Names,
     live: Names,
 ) -> None:
+    # A Python iterable is unrolled even if a jump depends on a tensor: each iteration after the first is then a
+    # conditional.
     proceeds: Any = True
     for item in iterated:
         if symbolic(proceeds):  # an earlier iteration may have ended the loop, which the graph finds out
@@ -113,6 +119,7 @@ def _python_for(
 def _before(index: Tensor, limit: Tensor, step: Tensor, test: Callable[[], Any] | None) -> Any:
     """Returns whether a loop over a range continues."""
     static_step = constant_value(step)
+    # The sign of the step decides which comparison ends the loop.
     if static_step is not None:
         proceeds = less(index, limit) if static_step > 0 else greater(index, limit)
     else:
@@ -148,6 +155,7 @@ class _GraphLoop:
     def __init__(self, state: LoopState, options: Callable[[], Options] | None, index: Index | None = None) -> None:
         self._state = state
         self._options = loop_options() if options is None else options()
+        # A loop of the graph has at least one variable, and a limit needs a counter.
         if index is None and (self._options["maximum_iterations"] is not None or not state.tensors()):
             index = Index(constant(0), constant(1))
         self._index = index
@@ -158,6 +166,8 @@ class _GraphLoop:
         Both functions are called with the index of the iteration, if the loop has one.
         """
         state, options, index = self._state, self._options, self._index
+        # The body is the user's code, called once. Before it runs, the variables are set to the tensors of an
+        # iteration; after it, their values are those for the next one. Between the two Python sees ordinary variables.
         initial, invariants = state.tensors(), state.shapes(options["shape_invariants"])
         graph = get_default_graph()
         with effects.ordered(), name_scope(None, "while", initial):
@@ -176,12 +186,16 @@ class _GraphLoop:
                 following = state.following(invariants)
                 if index is not None:
                     following.insert(0, now + index.step)
+                # An iteration is over when its effects are: through the first variable the next iteration, and the
+                # Exit, wait for them.
                 following[0] = scope.after(following[0])
                 following = effected(graph, following)
                 returned = state.return_value() if state.returns else UNDEFINED
             for variable, tensor in zip(variables, following):
                 loop.close(variable, tensor)
             graph.close([order], [variable.exit for variable in variables])
+            # A value that the last iteration returns has none before the first. It becomes a variable when its type is
+            # known, after the body was traced, with a first value that is never read.
             returned = _returned(loop, returned)
             if scope.effects:
                 effects.effect(variables[0].exit.op)

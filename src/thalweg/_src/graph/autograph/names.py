@@ -45,11 +45,13 @@ class Activity(ast.NodeVisitor):
             self.bound[node.id] = None
 
     def visit_AugAssign(self, node: Node) -> None:
+        # gast has one context for the target of `x += 1`, which is read as well.
         if kind(node.target) == "Name":
             self.read.add(node.target.id)
         self.generic_visit(node)
 
     def visit_Attribute(self, node: Node) -> None:
+        # `self.x = ...` is state like a variable of its own, unless the object itself is assigned.
         if kind(node.ctx) != "Load" and (text := _dotted(node)) is not None:
             self.attributes[text] = text.partition(".")[0]
         self.generic_visit(node)
@@ -80,6 +82,7 @@ class Activity(ast.NodeVisitor):
 
     def _include_function(self, node: Node, body: list[Node]) -> None:
         inner = Activity(body)
+        # What a nested function reads and does not define is a variable of this one, captured by its cell.
         inner_names = {*inner.bound, *parameters(node)} - {*inner.outer}
         self.captured |= (inner.read | {*inner.outer}) - inner_names
         self.read |= (inner.read | {*inner.outer}) - inner_names
@@ -93,6 +96,7 @@ class Activity(ast.NodeVisitor):
         self.read |= inner.read
 
     def _visit_comprehension(self, node: Node) -> None:
+        # The variables of a comprehension are its own; those assigned by `:=` in it are of the function around.
         targets = {*Activity([generator.target for generator in node.generators]).bound}
         expressions = [getattr(node, field) for field in ("elt", "key", "value") if hasattr(node, field)]
         for generator in node.generators:
@@ -147,6 +151,7 @@ class Liveness:
     """
 
     def __init__(self, body: list[Node], always: set[str]) -> None:
+        # A nested function may be called anywhere after its definition, and reads variables as they are by then.
         self._functions = [
             (node, Activity([node]).captured)
             for statement in body
@@ -156,6 +161,9 @@ class Liveness:
         self._block(body, always)
 
     def _block(self, nodes: list[Node], live: set[str]) -> set[str]:
+        # Liveness analysis, backwards: a name is live before a statement if the statement reads it, or if it is live
+        # after it and the statement does not assign it. A name too many only costs a loop variable; one that is missing
+        # would lose its value.
         for node in reversed(nodes):
             live = self._statement(node, live)
         return live
@@ -171,6 +179,7 @@ class Liveness:
                 after = Activity(node.items)
                 return (self._block(node.body, live) - {*after.bound}) | after.read
             case "Try" | "TryStar":
+                # An exception may leave the body after any statement, so that what handlers read is live throughout it.
                 live = self._block(node.finalbody, live)
                 caught = set().union(*(self._block(handler.body, live) for handler in node.handlers))
                 return caught | self._block(node.body, caught | self._block(node.orelse, live))
@@ -187,6 +196,8 @@ class Liveness:
         tests = [test for test in ([node.extra_test] if is_for else [node.test]) if test is not None]
         targets = Activity([node.target]) if is_for else Activity([])
         head = live | Activity(tests).read
+        # The names read in an iteration depend on those live at its end, which are those at the beginning of the next
+        # one: a fixed point. The sets only grow, and are bounded by the names of the function.
         while True:
             extended = head | ((self._block(node.body, head) - {*targets.bound}) | targets.read)
             if extended == head:

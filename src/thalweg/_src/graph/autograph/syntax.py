@@ -38,6 +38,7 @@ def statements(text: str, at: Node, **substitutes: Any) -> list[Node]:
     A substitute replaces the name it is passed under: by an expression, or by a list of statements where the name is a
     statement of its own.
     """
+    # New statements take the location of the user's, so that errors and tracebacks show the user's line.
     tree = gast.parse(text)
     for node in ast.walk(tree):
         locate(node, at)

@@ -75,6 +75,9 @@ class _Transformer(ast.NodeTransformer):
 
     def _function_body(self, body: list[Node]) -> list[Node]:
         first = body[0]
+        # The order matters: jumps are removed first, since flags and conditions are variables and statements like all
+        # others; then names and liveness are computed on what is left; then blocks become functions, which hides names
+        # from the analysis.
         body = Lowering(self._filename).function(body)
         activity = Activity(body)
         self._outer = activity.outer
@@ -92,6 +95,8 @@ class _Transformer(ast.NodeTransformer):
         if has_effects:
             body = self._with_effects(body, first)
         lines = [f"{how} {name}" for name, how in self._outer.items()]
+        # A block assigns variables of the function by `nonlocal`, which needs the function to have them: an assignment
+        # that is never executed is enough for Python's compiler.
         if names := [name for name in self._shared if name not in self._parameters]:
             lines += [f"if False:\n    {' = '.join(names)} = None"]  # makes them variables of the function
         return [*(statements("\n".join(lines), first) if lines else []), *body]
@@ -117,6 +122,7 @@ class _Transformer(ast.NodeTransformer):
         """Returns the variables, and the attributes of variables, that statements modify."""
         activity = Activity(nodes)
         calls = [inner for inner in walk_function(nodes) if kind(inner) == "Call"]
+        # A call of a nested function that assigns variables of this one modifies them, too.
         called = [call.func.id for call in calls if kind(call.func) == "Name"]
         assigned = [name for function in called for name in self._setters.get(function, ())]
         changed = [name for name in (*activity.changed, *assigned) if name in self._locals]
@@ -135,6 +141,9 @@ class _Transformer(ast.NodeTransformer):
     def _state(self, symbols: list[str]) -> str:
         """Returns the functions that read and replace the values of variables, as text."""
         values = "".join(f"ag__.ld(lambda: {symbol}), " for symbol in symbols)
+        # The setter assigns all variables at once, in parallel; attributes go through local names, since each is set
+        # only if it has a value, and deleted if it lost it. UNDEFINED stands for a variable that has none: it is
+        # deleted, so that reading it is Python's own NameError.
         targets = [symbol.replace(".", "__") if "." in symbol else symbol for symbol in symbols]
         targets = [f"ag__{target}" if target != symbol else target for target, symbol in zip(targets, symbols)]
         lines = [f"def ag__get():\n    return ({values})", "def ag__set(ag__values):", self._declarations(symbols)]
@@ -151,6 +160,8 @@ class _Transformer(ast.NodeTransformer):
     def visit_If(self, node: Node) -> list[Node]:
         symbols = self._symbols([*node.body, *node.orelse])
         live = [symbol for symbol in symbols if symbol in node.live or "." in symbol]
+        # Two functions without parameters: they share the variables of the function through cells, so that with a
+        # Python condition one of them is simply called, and runs as the statement would have.
         declared = self._declarations(symbols)
         text = self._state(symbols) + (
             f"def ag__body():\n{declared}\n    ag__BODY\n"
@@ -175,6 +186,7 @@ class _Transformer(ast.NodeTransformer):
         body, options = self._loop_options(node.body)
         symbols = self._symbols([node.target, *body])
         at, extra = node.iter, node.extra_test
+        # The extra test says whether a jump has ended the loop.
         test = "def ag__test():\n    return ag__TEST\n" if extra is not None else "ag__test = None\n"
         text = self._state(symbols) + (
             f"{test}def ag__body(ag__item):\n{self._declarations(symbols)}\n    ag__TARGET\n    ag__BODY\n"
@@ -243,6 +255,7 @@ class _Transformer(ast.NodeTransformer):
         target = node.targets[0]
         if len(node.targets) > 1 or not self._is_element(target):
             return self.generic_visit(node)
+        # `x[i] = y` on a tensor gives a new tensor, which the variable has to be assigned.
         name = target.value.id
         text = f"{name} = ag__.set_item(ag__VALUE, {name}, ag__INDEX)"
         return statements(text, node, ag__VALUE=self.visit(node.value), ag__INDEX=self.visit(target.slice))
@@ -295,6 +308,7 @@ class _Transformer(ast.NodeTransformer):
 
     def visit_BoolOp(self, node: Node) -> Node:
         self.generic_visit(node)
+        # An assignment expression in an operand would assign a variable of the lambda.
         if _binds(*node.values):
             return node
         operator = "and_" if kind(node.op) == "And" else "or_"
@@ -303,6 +317,7 @@ class _Transformer(ast.NodeTransformer):
     def _lazy(self, operator: str, node: Node, operands: list[Node]) -> Node:
         """Returns the call of an operator with functions that return its operands."""
         call = expression(f"{operator}()", node)
+        # Operands are evaluated only if the operator asks for them.
         call.args = [expression("lambda: ag__VALUE", operand, ag__VALUE=operand) for operand in operands]
         return call
 

@@ -41,6 +41,7 @@ def ld(read: Callable[[], Any]) -> Any:
 
 def symbolic(value: Any) -> bool:
     """Returns whether a value is a tensor, or a variable, whose value is known only when a step runs."""
+    # An eager tensor has a value, and Python's statements can use it.
     if isinstance(value, Tensor):
         return type(value).__bool__ is Tensor.__bool__
     return is_variable(value) and symbolic(value._as_graph_element())
@@ -104,6 +105,8 @@ def tensors_of(leaf: Any) -> list[Any] | None:
         return [leaf.flow]
     if isinstance(leaf, TensorList):
         return leaf.tensors()
+    # Numbers and strings may become tensors, should the branches or iterations differ in them; functions and other
+    # objects cannot.
     return [leaf] if isinstance(leaf, (Tensor, np.ndarray, np.generic, *SCALARS)) or is_variable(leaf) else None
 
 

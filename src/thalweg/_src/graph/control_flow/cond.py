@@ -52,13 +52,18 @@ def cond(
     with name_scope(name, "cond", [pred]) as scope:
         pred = identity(_predicate(pred), name="pred_id")
         graph = get_default_graph()
+        # Each branch knows the other one, since a gradient that flows into one side has to give the other side zeros.
         when_true, when_false = (Branch(graph, scope[:-1], pred, side) for side in (True, False))
         when_true.sibling, when_false.sibling = when_false, when_true
+        # Both functions are called once, while the graph is built; what they add belongs to their branch. The block
+        # orders the effects of one branch among themselves, and `close` makes later effects wait for the conditional as
+        # a whole.
         with graph.block() as true_block:
             if_true, true_tensors = _build(when_true, true_fn, "true_fn", strict)
         with graph.block() as false_block:
             if_false, false_tensors = _build(when_false, false_fn, "false_fn", strict)
         _require_same(if_true, true_tensors, if_false, false_tensors)
+        # False before true, as in TensorFlow's graphs: passes and importers recognize a conditional by this order.
         merged = [merge_op.many([f, t], name="Merge")[0] for f, t in zip(false_tensors, true_tensors)]
         graph.close([true_block, false_block], merged)
         return structures.pack_like(if_true, merged)
@@ -102,6 +107,8 @@ def _build(branch: Branch, function: Function, which: str, strict: bool) -> tupl
             raise ValueError(f"{which} of cond returns None: it must return a tensor, an operation or a structure.")
         if not strict and isinstance(result, list | tuple) and len(result) == 1 and not hasattr(result, "_fields"):
             result = result[0]
+        # An operation, or None, becomes a tensor that is there once the operation has run in this branch: a Merge takes
+        # tensors.
         assert branch.pivot is not None
         pivot = branch.pivot.outputs[0]
 
@@ -110,12 +117,15 @@ def _build(branch: Branch, function: Function, which: str, strict: bool) -> tupl
                 return with_dependencies([leaf] if leaf is not None else [], pivot)  # type: ignore[no-any-return]
             return bring(structures.value_of(leaf), branch)
 
+        # A result that was created outside enters through a Switch, so that it is dead, too, if the other side is
+        # taken: of the two inputs of a Merge exactly one may be alive.
         tensors = [bring(tensor, branch) for tensor in structures.flatten(result, convert)]
         return result, effected(branch.graph, tensors)
 
 
 def _require_same(if_true: Any, true_tensors: Sequence[Tensor], if_false: Any, false_tensors: Sequence[Tensor]) -> None:
     both = f"{_describe(if_true)} and {_describe(if_false)}"
+    # The structures are compared before the types, as types can be compared only pair by pair.
     message = "Outputs of true_fn and false_fn must have the same structure: the two structures don't have the same "
     message += f"nested structure: {both}: {{}} and {{}}"
     structures.require_same(if_true, if_false, message)
@@ -150,10 +160,13 @@ def case(
         preds = [pred for pred, _ in pairs]
         guard = _at_most_one(preds) if exclusive and len(preds) > 1 else None
         result = default
+        # Nested from the last pair outwards, so that the first true predicate decides and later ones are not even
+        # looked at.
         for pred, function in reversed(pairs):
             result = functools.partial(cond, pred, function, result, strict=strict)
         if guard is None:
             return result()
+        # The assertion has to fail before a function has effects.
         with get_default_graph().control_dependencies([guard]):
             return result()
 
@@ -191,6 +204,7 @@ def _last_without_default(pairs: Sequence[Any]) -> tuple[Function, list[Any]]:
 
 def _after_controls(function: Function) -> Any:
     """Calls a function so that its results wait for the control dependencies in effect."""
+    # A tensor from outside would otherwise leave without waiting for the assertion.
     result = function()
     return nest.map_structure(lambda t: identity(t) if isinstance(t, Tensor) else t, result)
 
@@ -243,6 +257,8 @@ def _search(index: Tensor, functions: Sequence[tuple[int, Function]], default: F
     if len(functions) == 1:
         key, function = functions[0]
         return cond(equal(index, key), function, default)
+    # The indices are known to be 0 to n-1, in order, so that a test against the middle one halves them; whatever is
+    # left of a wrong index ends in one last comparison, and in `default`.
     middle = len(functions) // 2
     low, high = functions[:middle], functions[middle:]
     return cond(

@@ -53,10 +53,13 @@ class Context:
         self, definition: OpDef, inputs: list[Tensor], controls: list[Operation], name: str
     ) -> tuple[list[Tensor], list[Operation]]:
         """Returns the inputs and control inputs of a new operation as they are seen in this context."""
+        # An Exit is created outside, and is the one operation that may consume a value of the loop there.
         if definition is exit_op:
             return inputs, controls  # the only op that takes a value out of a loop
         inputs = [bring(tensor, self, name) for tensor in inputs]
         controls = [self._import_control(control, name) for control in controls]
+        # An operation without inputs would run in any case, whichever branch is taken: the pivot, alive only if this
+        # one is, makes it wait. With an input of this context it is dead when the input is.
         if self._needs_pivot(inputs) and not any(context_of(control) is self for control in controls) and self.pivot:
             controls.append(self.pivot)
         return inputs, controls
@@ -84,6 +87,9 @@ class Context:
 
     def import_value(self, tensor: Tensor) -> Tensor:
         """Returns the value of a tensor in the enclosing context, as operations of this one consume it."""
+        # One Switch or Enter per value, whatever the number of its consumers. The operation is added in the outer
+        # context, from which its input comes, and is assigned to this one afterwards: `admit` of this context would
+        # import the input again.
         if tensor not in self._imported:
             with self.left(), self.graph.control_dependencies(self._controls), self.graph.name_scope(self.scope):
                 inner = self._import(tensor)
@@ -115,10 +121,13 @@ def bring(tensor: Tensor, context: Context | None, consumer: str = "another oper
     if context is None or encloses(context, origin):
         _require_left(tensor, context, consumer)
         return tensor  # a value of a branch is dead outside if the branch is not taken
+    # A loop of a gradient reads values of the loop that it differentiates from its stacks, not through an Enter.
     if isinstance(context, Loop):
         saved = context.saved(tensor)
         if saved is not None:
             return saved
+    # One context after the other, from the outside in: a value that enters a branch within a loop passes the loop's
+    # Enter first, then the Switch of the branch.
     value = bring(tensor, context.outer, consumer)
     return value if encloses(context, context_of(value)) and context_of(value) else context.import_value(value)
 
@@ -144,6 +153,8 @@ def effected(graph: Graph, tensors: list[Tensor]) -> list[Tensor]:
     accesses = graph.accesses
     if not accesses:
         return tensors
+    # Inside of a function, later effects wait for the results of the conditional or the loop. These must not be there
+    # before the effects inside are over, even where no result depends on them.
     with graph.control_dependencies(accesses):
         return [identity(tensor) for tensor in tensors]
 
@@ -157,6 +168,7 @@ class Branch(Context):
         self.side = side
         self.sibling: Branch  # the branch of the opposite condition
         with self.left(), graph.control_dependencies(self._controls), graph.name_scope(f"{name}/"):
+            # The predicate switched by itself is alive in this branch alone; an Identity of it serves as the pivot.
             arrived = switch_op.many(pred, pred, name="Switch")[side]
             pivot = identity(arrived, name="switch_t" if side else "switch_f")
         arrived.op.context = pivot.op.context = self
@@ -227,6 +239,8 @@ class Loop(Context):
 
     def _signal(self, control: Operation) -> Operation:
         """Returns an operation of the loop that runs after the outer `control`: the Enter of a constant after it."""
+        # A control edge cannot enter a frame. A constant that waits for the outer operation can, as the value of an
+        # Enter.
         if control not in self._signals:
             with self.graph.control_flow(context_of(control)), self.graph.control_dependencies([control]):
                 token = constant(False, name="signal")
@@ -244,6 +258,9 @@ class Loop(Context):
             enter.op.context = self
             enter.dims = shape
             with self.entered():
+                # The second input of the Merge is the value of the next iteration, which does not exist yet. The Enter
+                # stands in for it until `close` replaces it: graphs are built forwards, and the back edge of a loop is
+                # the one edge that is not.
                 variable = LoopVariable(enter, merge_op.many([enter, enter], name="Merge")[0])
                 variable.merge.dims = enter.dims
                 if self.pivot is None:
@@ -257,6 +274,8 @@ class Loop(Context):
             self.condition = loop_cond_op(pred, name="LoopCond")
         for variable in self.variables:
             self.open(variable)
+        # From here on operations belong to the body. They wait for a Switch of the loop, and so do not run in the last
+        # iteration, in which the condition is false.
         self.pivot = self.body_pivot = self.variables[0].arrival.op
 
     def open(self, variable: LoopVariable) -> None:
@@ -271,6 +290,7 @@ class Loop(Context):
             with self.entered():
                 variable.next = next_iteration_op(value, name="NextIteration")
             variable.merge.op._replace_input(1, variable.next)
+            # The Exit has the false side of the Switch: the value at which the condition failed.
             with self.left():
                 variable.exit = exit_op(variable.switch[0], name="Exit")
         # Set here, since no op outside but Exit may consume a value of the loop.

@@ -50,6 +50,7 @@ class EagerTensorArray(TensorArray):
         self._clears = clear_after_read is None or clear_after_read
         self._handle = None  # type: ignore[assignment]  # code for both modes may read it, but has no use for it
         self._flow = constant(0.0)
+        # Elements are tensors on which a tape may have operations; the list itself is never recorded.
         self._items: list[Tensor | None] = [None] * int(size)  # type: ignore[arg-type]
         self._cleared: set[int] = set()
 
@@ -75,6 +76,7 @@ class EagerTensorArray(TensorArray):
             raise _out_of_range(f"Reading from negative indices (index {i}) is not allowed.")
         if i >= len(self._items):
             raise _out_of_range(f"Tried to read from index {i} but array size is: {len(self._items)}")
+        # An element that was never written reads as zeros; one that was read and cleared is an error, as in a graph.
         if i in self._cleared and self._items[i] is None:
             raise errors.invalid(
                 f"Could not read index {i} twice because it was cleared after a previous read "
@@ -97,6 +99,7 @@ class EagerTensorArray(TensorArray):
         if not shapes.compatible(self._element_shape, tensor.dims):
             raise ValueError(f"Incompatible shape for value ({tensor.shape}), expected ({self.element_shape})")
         self._learn(tensor.dims)
+        # Negative counts add nothing: the list grows only for an index beyond its end.
         self._items += [None] * (i + 1 - size)
         self._items[i] = tensor
         return self

@@ -34,6 +34,7 @@ class _Elements:
         if len(lengths) > 1:
             raise ValueError(f"elems have different first dimensions: {lengths}")
         self.static_length: int | None = next(iter(lengths), None)
+        # A number where it is known: the loop's trip count is then a constant, and results have static shapes.
         self.length: Any = self.static_length if self.static_length is not None else shape(tensors[0])[0]
         self._arrays = [
             TensorArray(tensor.dtype, size=self.length, infer_shape=True).unstack(tensor) for tensor in tensors
@@ -53,6 +54,8 @@ def _stacked(arrays: Sequence[TensorArray], length: int | None) -> list[Tensor]:
 
 def _written(arrays: Sequence[TensorArray], index: Tensor, values: Any, what: str) -> list[TensorArray]:
     """Returns the arrays with a structure of values written to them."""
+    # Each write returns a new version of the array, and the loop carries the last one: the flow of values, not the
+    # order of creation, is what orders the writes.
     written = []
     for array, value in zip(arrays, nest.flatten(values)):
         tensor = convert_to_tensor(value, preferred_dtype=array.dtype)
@@ -87,6 +90,8 @@ def map_fn(
             types = [convert_to_tensor(elem).dtype for elem in nest.flatten(elems)]
         else:
             types = [dtypes.as_dtype(t) for t in nest.flatten(dtype)]
+        # One array per leaf of the result: element i is written in iteration i, and `stack` puts them together at the
+        # end. No two iterations write the same element, so that they may run in parallel.
         arrays = [TensorArray(t, size=source.length, infer_shape=infer_shape) for t in types]
 
         def compute(i: Tensor, outputs: list[TensorArray]) -> tuple[Tensor, list[TensorArray]]:
@@ -149,6 +154,7 @@ def _fold(
     with name_scope(name, default, nest.flatten(elems)):
         source = _Elements(elems)
         start, state = _first(source, initializer, reverse)
+        # foldr runs the index from the end downwards; the loop is the same otherwise.
         ended: Any = (lambda i, _: i >= 0) if reverse else (lambda i, _: i < source.length)
         step = -1 if reverse else 1
         result = while_loop(
@@ -190,6 +196,7 @@ def scan(
         structure = state
         flat = nest.flatten(state)
         arrays = [TensorArray(tensor.dtype, size=source.length, infer_shape=infer_shape) for tensor in flat]
+        # The first state is the first element itself, which `scan` returns as well.
         if initializer is None:
             first = source.length - 1 if reverse else 0
             arrays = [array.write(first, tensor) for array, tensor in zip(arrays, flat)]

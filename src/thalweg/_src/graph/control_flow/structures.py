@@ -17,6 +17,7 @@ Convert = Callable[[Any], Tensor]
 
 def value_of(leaf: Any) -> Tensor:
     """Returns a leaf as a tensor; a reference to a variable is read here."""
+    # A variable of TensorFlow 1 is a reference: its value has to be the one at this point, not a later one.
     tensor = convert_to_tensor(leaf)
     return identity(tensor) if tensor.dtype._is_ref_dtype else tensor
 

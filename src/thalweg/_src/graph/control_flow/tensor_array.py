@@ -47,6 +47,8 @@ class TensorArray:
     _eager: ClassVar[type[TensorArray]]  # its class in eager execution, which eager_tensor_array.py sets
 
     def __new__(cls, *args: Any, **kwargs: Any) -> TensorArray:
+        # `TensorArray(...)` is what programs write in both modes. Python then calls __init__ of the class that was
+        # chosen.
         return super().__new__(cls._eager if executing_eagerly() else cls)
 
     def __init__(
@@ -87,6 +89,8 @@ class TensorArray:
             assert flow is not None
             self._handle, self._flow = handle, flow
             return
+        # Without a device of its own the array is placed with its first write; scopes of devices are for what a program
+        # computes.
         place = device(None) if colocate_with_first_write_call else contextlib.nullcontext()
         with name_scope(name, "TensorArray", [size]) as scope, place:
             self._handle, self._flow = tensor_array_op.many(
@@ -111,6 +115,8 @@ class TensorArray:
 
     def with_flow(self, flow: Tensor) -> TensorArray:
         """Returns the same array at another flow."""
+        # All versions share handle and shape; only the flow tells them apart. An operation on a version waits for the
+        # writes that led to it, and for no others.
         result = object.__new__(TensorArray)
         result.__dict__.update(self.__dict__)
         result._flow = flow
@@ -122,6 +128,8 @@ class TensorArray:
 
     def _learn(self, shape: Shape) -> None:
         """Merges the shape of an element, which must fit, into the common element shape unless infer_shape is False."""
+        # The shape that is learned from one write holds for all elements; in a loop it is learned while the body is
+        # traced.
         if not shapes.compatible(self._element_shape, shape):
             hint = "; with infer_shape=False they may differ" if self._declared_shape is None else ""
             raise ValueError(
@@ -151,6 +159,7 @@ class TensorArray:
         """Returns all elements as one tensor with a new first dimension."""
         with name_scope(name, "TensorArrayStack", [self._handle]), colocate_with(self._handle):
             value = self.gather(range_of(0, self.size()), name=name)
+        # As in TensorFlow the length is unknown in the static shape, even where the size is a number.
         if value.dims is not None:
             value.dims = (None, *value.dims[1:])
         return value
@@ -204,6 +213,7 @@ class TensorArray:
 
     def size(self, name: str | None = None) -> Tensor:
         """Returns the number of elements."""
+        # A fixed size is the number that the program gave, and needs no operation that waits for the writes.
         if not self._dynamic_size and self._size is not None:
             return convert_to_tensor(self._size, dtypes.int32)
         with device(None):
@@ -212,6 +222,8 @@ class TensorArray:
     def grad(self, source: str, flow: Tensor | None = None, name: str | None = None) -> TensorArray:
         """Returns the array of gradients of this array's elements that belongs to one call of `gradients`."""
         with name_scope(name, "TensorArrayGrad", [self._handle]), device(None):
+            # `source` distinguishes calls of `gradients`: each has an array of its own, and two of them must not add
+            # up.
             handle, flow = tensor_array_grad_op.many(
                 self._handle, self._flow if flow is None else flow, source=source, name="gradient"
             )

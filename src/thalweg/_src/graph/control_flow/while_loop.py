@@ -52,9 +52,12 @@ def while_loop(
             raise TypeError(f"{which} of while_loop is not callable: {function!r}")
     if parallel_iterations < 1:
         raise TypeError(f"parallel_iterations of while_loop must be 1 or more, not {parallel_iterations}")
+    # With tensors that have values, the loop is Python's own.
     if executing_eagerly():
         return _run(cond, body, loop_vars, maximum_iterations, return_same_structure)
     with name_scope(name, "while", nest.flatten(loop_vars)):
+        # A limit becomes a loop variable that counts, so that the loop itself needs no special case; the counter is
+        # removed from the results again.
         plan = _Plan(cond, body, loop_vars, shape_invariants)
         if maximum_iterations is not None:
             plan = plan.limited(maximum_iterations)
@@ -64,6 +67,7 @@ def while_loop(
         results = plan.build(loop)
         if maximum_iterations is not None:
             results = results[1]
+    # TensorFlow 1.15 returns a single loop variable without its list; `return_same_structure` asks for consistency.
     single = len(nest.flatten(results, expand_composites=True)) == 1
     return nest.children(results)[0] if single and not return_same_structure else results
 
@@ -141,6 +145,8 @@ class _Plan:
         leaves = nest.flatten(self.loop_vars, expand_composites=True)
         if any(leaf is None for leaf in leaves):
             raise ValueError(f"None cannot be a loop variable, but loop_vars is {structures.show(self.loop_vars)}")
+        # Every leaf is one loop variable. TensorArrays and sparse tensors are represented by tensors (flow,
+        # components), and are put together again around each call of the user's functions.
         initial = structures.flatten(self.loop_vars, structures.value_of)
         for number, (tensor, shape) in enumerate(zip(initial, self._shapes(initial)), start=-self.counted):
             if not shapes.compatible(shape, tensor.dims) or not _satisfies(shape, tensor.dims):
@@ -151,12 +157,18 @@ class _Plan:
             loop.add_variable(tensor, shape)
         pack = self._packed(initial)
         with loop.graph.block() as block, loop.entered():
+            # The condition reads the Merge, before the Switch; the body reads what has passed the Switch.
+            # `set_condition` separates the two: it adds the Switches, and what is created afterwards belongs to the
+            # body.
             pred = self.cond(*pack([variable.merge for variable in loop.variables]))
             loop.set_condition(_condition(pred))
+            # A copy: differentiating or saving values may add variables to the loop later, of which this plan knows
+            # nothing.
             variables = list(loop.variables)
             arrivals = pack([variable.arrival for variable in variables])
             returned = self._checked(self.body(*arrivals), loop)
             following = effected(loop.graph, self._flattened(returned, loop, variables))
+        # Only now, since a back edge may depend on any operation of the body.
         for variable, tensor in zip(variables, following):
             loop.close(variable, tensor)
         loop.graph.close([block], [variable.exit for variable in variables])
@@ -180,6 +192,8 @@ class _Plan:
         """Returns the body's result, which must have the structure of the variables; a list may replace a tuple."""
         if not nest.is_nested(returned) or (len(self.loop_vars) == 1 and not _is_sequence_of_one(returned)):
             returned = [returned]
+        # With a counter, the user's variables are the second element; without, a list and a tuple count as the same
+        # structure.
         before, after = (self.loop_vars[1], returned[1]) if self.counted else (list(self.loop_vars), list(returned))
         structures.require_same(
             before,
@@ -202,6 +216,8 @@ class _Plan:
         before = nest.flatten(list(self.loop_vars), expand_composites=True)
         for number, triple in enumerate(zip(variables, before, leaves), start=-self.counted):
             _require_same_type(loop, number, *triple)
+        # Types of leaves are compared before leaves become tensors: a TensorArray and its flow would both be tensors
+        # afterwards.
         tensors = structures.flatten(list(returned), convert)
         for number, (variable, tensor) in enumerate(zip(variables, tensors), start=-self.counted):
             _require_invariant(loop, number, variable, tensor)
@@ -243,6 +259,7 @@ class _ShapeLeaf:
 
 def _as_leaves(invariants: Any, loop_vars: Any) -> Any:
     """Wraps each shape of shape_invariants as a leaf, so that they nest as the loop variables do."""
+    # A TensorShape is itself a sequence of dimensions, and nest would take it apart.
     if isinstance(invariants, TensorShape) or invariants is None:
         return _ShapeLeaf(invariants)
     if not nest.is_nested(loop_vars):
@@ -270,6 +287,8 @@ def _condition(pred: Any) -> Tensor:
 
 def _satisfies(invariant: Shape, shape: Shape) -> bool:
     """Returns whether every shape that `shape` admits satisfies the invariant."""
+    # An unknown size is more general than any number, never the reverse: each iteration must satisfy what is said of
+    # all.
     if invariant is None:
         return True
     if shape is None or len(shape) != len(invariant):
