@@ -6,6 +6,7 @@ from typing import Any
 
 from thalweg._src.graph.autodiff.registry import gradient
 from thalweg._src.graph.autodiff.rules.broadcasting import sum_to_shape_of
+from thalweg._src.graph.autodiff.rules.matrix import factors
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.ops.cast import cast
 from thalweg._src.graph.ops.concat import concat
@@ -27,48 +28,23 @@ def cross(op: Operation, grad: Tensor) -> list[Any]:
 
 @gradient("SparseMatMul")
 def sparse_matmul(op: Operation, grad: Tensor) -> list[Any]:
-    a, b = (cast(x, grad.dtype) for x in op.inputs)
-    transpose_a, transpose_b = op.attrs["transpose_a"], op.attrs["transpose_b"]
-
-    def by_a() -> Any:
-        if transpose_a:
-            return cast(matmul_op(b, grad, transpose_a=transpose_b, transpose_b=True), op.inputs[0].dtype)
-        return cast(matmul_op(grad, b, transpose_b=not transpose_b), op.inputs[0].dtype)
-
-    def by_b() -> Any:
-        if transpose_b:
-            return cast(matmul_op(grad, a, transpose_a=True, transpose_b=transpose_a), op.inputs[1].dtype)
-        return cast(matmul_op(a, grad, transpose_a=not transpose_a), op.inputs[1].dtype)
-
-    return [by_a, by_b]
-
-
-def _factors(x: Tensor, y: Tensor, grad: Tensor, adj_x: bool, adj_y: bool, product: Any) -> list[Any]:
-    def by_x() -> Tensor:
-        if adj_x:
-            return product(y, grad, adj_x=adj_y, adj_y=True)  # type: ignore[no-any-return]
-        return product(grad, y, adj_y=not adj_y)  # type: ignore[no-any-return]
-
-    def by_y() -> Tensor:
-        if adj_y:
-            return product(grad, x, adj_x=True, adj_y=adj_x)  # type: ignore[no-any-return]
-        return product(x, grad, adj_x=not adj_x)  # type: ignore[no-any-return]
-
-    return [by_x, by_y]
+    a, b = op.inputs
+    dtype, transposes = grad.dtype, (op.attrs["transpose_a"], op.attrs["transpose_b"])
+    by_a, by_b = factors(matmul_op, cast(a, dtype), cast(b, dtype), grad, *transposes)
+    return [lambda: cast(by_a(), a.dtype), lambda: cast(by_b(), b.dtype)]
 
 
 @gradient("BatchMatMul")
 def batch_matmul(op: Operation, grad: Tensor) -> list[Any]:
     x, y = op.inputs
-    return _factors(x, y, grad, op.attrs["adj_x"], op.attrs["adj_y"], batch_matmul_v1_op)
+    return [*factors(batch_matmul_v1_op, x, y, grad, op.attrs["adj_x"], op.attrs["adj_y"])]
 
 
 @gradient("BatchMatMulV3")
 def mixed_batch_matmul(op: Operation, grad: Tensor) -> list[Any]:
     x, y = op.inputs
-    by_x, by_y = _factors(
-        cast(x, grad.dtype), cast(y, grad.dtype), grad, op.attrs["adj_x"], op.attrs["adj_y"], batch_matmul_op
-    )
+    dtype, adjoints = grad.dtype, (op.attrs["adj_x"], op.attrs["adj_y"])
+    by_x, by_y = factors(batch_matmul_op, cast(x, dtype), cast(y, dtype), grad, *adjoints)
     return [
         lambda: cast(sum_to_shape_of(x, by_x()), x.dtype),
         lambda: cast(sum_to_shape_of(y, by_y()), y.dtype),
