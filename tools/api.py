@@ -28,6 +28,7 @@ from thalweg._src.compat.source_path_tables import CONTRIB
 from thalweg._src.graph.attr import REQUIRED, AttrDef
 from thalweg._src.graph.op_def import ArgDef, OpDef
 
+WIDTH = 120
 OPS = "thalweg._src.compat.gen_ops"
 NOTE = "# Written by `make api` from the names that thalweg/_src exports; edits are lost."
 ALIASES = {"app.flags": "flags", "contrib.slim.layers": "contrib.layers"}
@@ -140,10 +141,11 @@ def _module(space: str, names: dict[str, tuple[str, str, bool]], inside: list[st
         lines += ["from thalweg._src.base.lazy_names import lazy_names as _lazy_names", "", "if _TYPE_CHECKING:"]
         lines += [f"    from {full} import {name} as {name}" for name in inside]
         lines += [f"    from {module} import {name} as {name}" for name, module in sorted(lazy.items())]
-        lines += ["", "__getattr__, __dir__ = _lazy_names(", "    __name__,", f"    {_tuple(inside)},"]
-        lines += [f"    {_dict(lazy)},", ")"]
+        lines += ["", "__getattr__, __dir__ = _lazy_names(", "    __name__,"]
+        lines += _wrapped("    [", [f'"{name}"' for name in inside], "],")
+        lines += [*_wrapped("    {", [f'"{name}": "{module}"' for name, module in sorted(lazy.items())], "},"), ")"]
     public = sorted({*(name for name in names if not name.startswith("__")), *inside})
-    lines += ["", "__all__ = [", *(f'    "{name}",' for name in public), "]", ""]
+    lines += ["", *_wrapped("__all__ = [", [f'"{name}"' for name in public], "]"), ""]
     if space == "contrib":
         lines.append(SOURCE_PATHS)
     elif any(f"contrib.{path}".startswith(f"{space}.python.") for path in CONTRIB):
@@ -152,17 +154,26 @@ def _module(space: str, names: dict[str, tuple[str, str, bool]], inside: list[st
 
 
 def _import(module: str, pairs: list[tuple[str, str]]) -> Iterator[str]:
+    if len(pairs) == 1:
+        yield f"from {module} import {pairs[0][0]} as {pairs[0][1]}"
+        return
     yield f"from {module} import ("
     yield from (f"    {attribute} as {name}," for attribute, name in pairs)
     yield ")"
 
 
-def _tuple(names: list[str]) -> str:
-    return "(" + "".join(f'"{name}", ' for name in names).rstrip() + ")"
-
-
-def _dict(entries: dict[str, str]) -> str:
-    return "{" + ", ".join(f'"{name}": "{module}"' for name, module in sorted(entries.items())) + "}"
+def _wrapped(start: str, entries: list[str], end: str) -> list[str]:
+    """Returns a list or dict in one line, or else in as few lines of 120 characters as hold its entries."""
+    line = f"{start}{', '.join(entries)}{end}"
+    if len(line) <= WIDTH:
+        return [line]
+    indent = " " * (len(start) - len(start.lstrip()))
+    lines = [f"{indent}   "]
+    for entry in entries:
+        if len(lines[-1]) + len(entry) + 2 > WIDTH:
+            lines.append(f"{indent}   ")
+        lines[-1] += f" {entry},"
+    return [start, *lines, f"{indent}{end}"]
 
 
 # -- functions of single ops ------------------------------------------------------------------------------------------

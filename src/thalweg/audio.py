@@ -7,7 +7,4 @@ from thalweg._src.compat.gen_ops import (
     encode_wav as encode_wav,
 )
 
-__all__ = [
-    "decode_wav",
-    "encode_wav",
-]
+__all__ = ["decode_wav", "encode_wav"]

@@ -34,22 +34,7 @@ from thalweg._src.training.nn.distributions.simplex import (
 )
 
 __all__ = [
-    "Bernoulli",
-    "Beta",
-    "Categorical",
-    "Dirichlet",
-    "DirichletMultinomial",
-    "Distribution",
-    "Exponential",
-    "FULLY_REPARAMETERIZED",
-    "Gamma",
-    "Laplace",
-    "Multinomial",
-    "NOT_REPARAMETERIZED",
-    "Normal",
-    "RegisterKL",
-    "ReparameterizationType",
-    "StudentT",
-    "Uniform",
-    "kl_divergence",
+    "Bernoulli", "Beta", "Categorical", "Dirichlet", "DirichletMultinomial", "Distribution", "Exponential",
+    "FULLY_REPARAMETERIZED", "Gamma", "Laplace", "Multinomial", "NOT_REPARAMETERIZED", "Normal", "RegisterKL",
+    "ReparameterizationType", "StudentT", "Uniform", "kl_divergence",
 ]

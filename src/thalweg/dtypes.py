@@ -32,48 +32,16 @@ from thalweg._src.base.dtypes import (
     uint8 as uint8,
     variant as variant,
 )
-from thalweg._src.compat.gen_ops import (
-    as_string as as_string,
-)
-from thalweg._src.graph.ops.cast import (
-    cast as cast,
-)
+from thalweg._src.compat.gen_ops import as_string as as_string
+from thalweg._src.graph.ops.cast import cast as cast
 from thalweg._src.graph.ops.math import (
     complex as complex,
     saturate_cast as saturate_cast,
 )
 
 __all__ = [
-    "DType",
-    "QUANTIZED_DTYPES",
-    "as_dtype",
-    "as_string",
-    "bfloat16",
-    "bool",
-    "cast",
-    "complex",
-    "complex128",
-    "complex64",
-    "double",
-    "float16",
-    "float32",
-    "float64",
-    "half",
-    "int16",
-    "int32",
-    "int64",
-    "int8",
-    "qint16",
-    "qint32",
-    "qint8",
-    "quint16",
-    "quint8",
-    "resource",
-    "saturate_cast",
-    "string",
-    "uint16",
-    "uint32",
-    "uint64",
-    "uint8",
-    "variant",
+    "DType", "QUANTIZED_DTYPES", "as_dtype", "as_string", "bfloat16", "bool", "cast", "complex", "complex128",
+    "complex64", "double", "float16", "float32", "float64", "half", "int16", "int32", "int64", "int8", "qint16",
+    "qint32", "qint8", "quint16", "quint8", "resource", "saturate_cast", "string", "uint16", "uint32", "uint64",
+    "uint8", "variant",
 ]

@@ -7,7 +7,4 @@ from thalweg._src.deploy.quantize.calibrate import (
     calibrate as calibrate,
 )
 
-__all__ = [
-    "CalibratedModel",
-    "calibrate",
-]
+__all__ = ["CalibratedModel", "calibrate"]

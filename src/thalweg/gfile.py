@@ -23,19 +23,6 @@ from thalweg._src.compat.gfile import (
 )
 
 __all__ = [
-    "Copy",
-    "DeleteRecursively",
-    "Exists",
-    "FastGFile",
-    "GFile",
-    "Glob",
-    "IsDirectory",
-    "ListDirectory",
-    "MakeDirs",
-    "MkDir",
-    "Open",
-    "Remove",
-    "Rename",
-    "Stat",
-    "Walk",
+    "Copy", "DeleteRecursively", "Exists", "FastGFile", "GFile", "Glob", "IsDirectory", "ListDirectory", "MakeDirs",
+    "MkDir", "Open", "Remove", "Rename", "Stat", "Walk",
 ]

@@ -2,9 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.training.nn.lookup import (
-    tables_initializer as tables_initializer,
-)
+from thalweg._src.training.nn.lookup import tables_initializer as tables_initializer
 from thalweg._src.training.variables.initializers import (
     Constant as constant,
     GlorotNormal as glorot_normal,
@@ -30,24 +28,7 @@ from thalweg._src.training.variables.variables import (
 )
 
 __all__ = [
-    "constant",
-    "global_variables",
-    "glorot_normal",
-    "glorot_uniform",
-    "he_normal",
-    "he_uniform",
-    "identity",
-    "lecun_normal",
-    "lecun_uniform",
-    "local_variables",
-    "ones",
-    "orthogonal",
-    "random_normal",
-    "random_uniform",
-    "tables_initializer",
-    "truncated_normal",
-    "uniform_unit_scaling",
-    "variables",
-    "variance_scaling",
-    "zeros",
+    "constant", "global_variables", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "identity",
+    "lecun_normal", "lecun_uniform", "local_variables", "ones", "orthogonal", "random_normal", "random_uniform",
+    "tables_initializer", "truncated_normal", "uniform_unit_scaling", "variables", "variance_scaling", "zeros",
 ]

@@ -2,9 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.training.nn.layers.base import (
-    Layer as Layer,
-)
+from thalweg._src.training.nn.layers.base import Layer as Layer
 from thalweg._src.training.nn.layers.convolution import (
     Conv1D as Conv1D,
     Conv2D as Conv2D,
@@ -23,9 +21,7 @@ from thalweg._src.training.nn.layers.dropout import (
     dropout as dropout,
     flatten as flatten,
 )
-from thalweg._src.training.nn.layers.input_spec import (
-    InputSpec as InputSpec,
-)
+from thalweg._src.training.nn.layers.input_spec import InputSpec as InputSpec
 from thalweg._src.training.nn.layers.normalization import (
     BatchNormalization as BatchNormalization,
     batch_normalization as batch_normalization,
@@ -58,40 +54,10 @@ from thalweg._src.training.nn.layers.transposed_convolution import (
 )
 
 __all__ = [
-    "AveragePooling1D",
-    "AveragePooling2D",
-    "AveragePooling3D",
-    "BatchNormalization",
-    "Conv1D",
-    "Conv2D",
-    "Conv2DTranspose",
-    "Conv3D",
-    "Conv3DTranspose",
-    "Dense",
-    "Dropout",
-    "Flatten",
-    "InputSpec",
-    "Layer",
-    "MaxPooling1D",
-    "MaxPooling2D",
-    "MaxPooling3D",
-    "SeparableConv1D",
-    "SeparableConv2D",
-    "average_pooling1d",
-    "average_pooling2d",
-    "average_pooling3d",
-    "batch_normalization",
-    "conv1d",
-    "conv2d",
-    "conv2d_transpose",
-    "conv3d",
-    "conv3d_transpose",
-    "dense",
-    "dropout",
-    "flatten",
-    "max_pooling1d",
-    "max_pooling2d",
-    "max_pooling3d",
-    "separable_conv1d",
+    "AveragePooling1D", "AveragePooling2D", "AveragePooling3D", "BatchNormalization", "Conv1D", "Conv2D",
+    "Conv2DTranspose", "Conv3D", "Conv3DTranspose", "Dense", "Dropout", "Flatten", "InputSpec", "Layer", "MaxPooling1D",
+    "MaxPooling2D", "MaxPooling3D", "SeparableConv1D", "SeparableConv2D", "average_pooling1d", "average_pooling2d",
+    "average_pooling3d", "batch_normalization", "conv1d", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose",
+    "dense", "dropout", "flatten", "max_pooling1d", "max_pooling2d", "max_pooling3d", "separable_conv1d",
     "separable_conv2d",
 ]

@@ -49,12 +49,8 @@ from thalweg._src.graph.ops.linalg import (
     pinv as pinv,
     slogdet as slogdet,
 )
-from thalweg._src.graph.ops.matrix import (
-    matmul as matmul,
-)
-from thalweg._src.graph.ops.normalization import (
-    l2_normalize as l2_normalize,
-)
+from thalweg._src.graph.ops.matrix import matmul as matmul
+from thalweg._src.graph.ops.normalization import l2_normalize as l2_normalize
 from thalweg._src.graph.ops.reshape import (
     matrix_transpose as matrix_transpose,
     matrix_transpose as transpose,
@@ -63,9 +59,7 @@ from thalweg._src.graph.ops.tridiagonal import (
     tridiagonal_matmul as tridiagonal_matmul,
     tridiagonal_solve as tridiagonal_solve,
 )
-from thalweg._src.training.nn.linear_operators.base import (
-    LinearOperator as LinearOperator,
-)
+from thalweg._src.training.nn.linear_operators.base import LinearOperator as LinearOperator
 from thalweg._src.training.nn.linear_operators.circulant import (
     LinearOperatorCirculant as LinearOperatorCirculant,
     LinearOperatorCirculant2D as LinearOperatorCirculant2D,
@@ -97,75 +91,18 @@ from thalweg._src.training.nn.statistics import (
     norm as norm,
     normalize as normalize,
 )
-from thalweg._src.training.optimizers.clipping import (
-    global_norm as global_norm,
-)
+from thalweg._src.training.optimizers.clipping import global_norm as global_norm
 
 __all__ = [
-    "LinearOperator",
-    "LinearOperatorAdjoint",
-    "LinearOperatorBlockDiag",
-    "LinearOperatorCirculant",
-    "LinearOperatorCirculant2D",
-    "LinearOperatorCirculant3D",
-    "LinearOperatorComposition",
-    "LinearOperatorDiag",
-    "LinearOperatorFullMatrix",
-    "LinearOperatorHouseholder",
-    "LinearOperatorIdentity",
-    "LinearOperatorInversion",
-    "LinearOperatorKronecker",
-    "LinearOperatorLowRankUpdate",
-    "LinearOperatorLowerTriangular",
-    "LinearOperatorPermutation",
-    "LinearOperatorScaledIdentity",
-    "LinearOperatorToeplitz",
-    "LinearOperatorTridiag",
-    "LinearOperatorZeros",
-    "adjoint",
-    "band_part",
-    "cholesky",
-    "cholesky_solve",
-    "cross",
-    "det",
-    "diag",
-    "diag_part",
-    "eig",
-    "eigh",
-    "eigvals",
-    "eigvalsh",
-    "einsum",
-    "expm",
-    "eye",
-    "global_norm",
-    "inv",
-    "l2_normalize",
-    "logdet",
-    "logm",
-    "lstsq",
-    "lu",
-    "lu_matrix_inverse",
-    "lu_reconstruct",
-    "lu_solve",
-    "matmul",
-    "matrix_rank",
-    "matrix_transpose",
-    "matvec",
-    "norm",
-    "normalize",
-    "pinv",
-    "qr",
-    "set_diag",
-    "slogdet",
-    "solve",
-    "sqrtm",
-    "svd",
-    "tensor_diag",
-    "tensor_diag_part",
-    "tensordot",
-    "trace",
-    "transpose",
-    "triangular_solve",
-    "tridiagonal_matmul",
+    "LinearOperator", "LinearOperatorAdjoint", "LinearOperatorBlockDiag", "LinearOperatorCirculant",
+    "LinearOperatorCirculant2D", "LinearOperatorCirculant3D", "LinearOperatorComposition", "LinearOperatorDiag",
+    "LinearOperatorFullMatrix", "LinearOperatorHouseholder", "LinearOperatorIdentity", "LinearOperatorInversion",
+    "LinearOperatorKronecker", "LinearOperatorLowRankUpdate", "LinearOperatorLowerTriangular",
+    "LinearOperatorPermutation", "LinearOperatorScaledIdentity", "LinearOperatorToeplitz", "LinearOperatorTridiag",
+    "LinearOperatorZeros", "adjoint", "band_part", "cholesky", "cholesky_solve", "cross", "det", "diag", "diag_part",
+    "eig", "eigh", "eigvals", "eigvalsh", "einsum", "expm", "eye", "global_norm", "inv", "l2_normalize", "logdet",
+    "logm", "lstsq", "lu", "lu_matrix_inverse", "lu_reconstruct", "lu_solve", "matmul", "matrix_rank",
+    "matrix_transpose", "matvec", "norm", "normalize", "pinv", "qr", "set_diag", "slogdet", "solve", "sqrtm", "svd",
+    "tensor_diag", "tensor_diag_part", "tensordot", "trace", "transpose", "triangular_solve", "tridiagonal_matmul",
     "tridiagonal_solve",
 ]

@@ -15,13 +15,6 @@ from thalweg._src.compat.lite import (
 )
 
 __all__ = [
-    "Interpreter",
-    "OpHint",
-    "OpsSet",
-    "Optimize",
-    "RepresentativeDataset",
-    "TFLiteConverter",
-    "TargetSpec",
-    "TocoConverter",
-    "toco_convert",
+    "Interpreter", "OpHint", "OpsSet", "Optimize", "RepresentativeDataset", "TFLiteConverter", "TargetSpec",
+    "TocoConverter", "toco_convert",
 ]

@@ -27,25 +27,7 @@ from thalweg._src.base.logging import (
 )
 
 __all__ = [
-    "DEBUG",
-    "ERROR",
-    "FATAL",
-    "INFO",
-    "TaskLevelStatusMessage",
-    "WARN",
-    "debug",
-    "error",
-    "fatal",
-    "flush",
-    "get_logger",
-    "get_verbosity",
-    "info",
-    "log",
-    "log_every_n",
-    "log_first_n",
-    "log_if",
-    "set_verbosity",
-    "vlog",
-    "warn",
-    "warning",
+    "DEBUG", "ERROR", "FATAL", "INFO", "TaskLevelStatusMessage", "WARN", "debug", "error", "fatal", "flush",
+    "get_logger", "get_verbosity", "info", "log", "log_every_n", "log_first_n", "log_if", "set_verbosity", "vlog",
+    "warn", "warning",
 ]

@@ -8,14 +8,8 @@ from thalweg._src.training.nn.lookup import (
     TextFileIndex as TextFileIndex,
     TextFileInitializer as TextFileInitializer,
 )
-from thalweg._src.training.nn.vocabularies import (
-    StaticVocabularyTable as StaticVocabularyTable,
-)
+from thalweg._src.training.nn.vocabularies import StaticVocabularyTable as StaticVocabularyTable
 
 __all__ = [
-    "KeyValueTensorInitializer",
-    "StaticHashTable",
-    "StaticVocabularyTable",
-    "TextFileIndex",
-    "TextFileInitializer",
+    "KeyValueTensorInitializer", "StaticHashTable", "StaticVocabularyTable", "TextFileIndex", "TextFileInitializer",
 ]

@@ -12,20 +12,7 @@ from thalweg._src.graph.ops.gather import (
     gather_nd as gather_nd,
     scatter_nd as scatter_nd,
 )
-from thalweg._src.graph.ops.pad_tile import (
-    reverse as reverse,
-)
-from thalweg._src.graph.ops.reshape import (
-    reshape as reshape,
-)
+from thalweg._src.graph.ops.pad_tile import reverse as reverse
+from thalweg._src.graph.ops.reshape import reshape as reshape
 
-__all__ = [
-    "batch_to_space_nd",
-    "gather_nd",
-    "reshape",
-    "reverse",
-    "roll",
-    "scatter_nd",
-    "space_to_batch_nd",
-    "tile",
-]
+__all__ = ["batch_to_space_nd", "gather_nd", "reshape", "reverse", "roll", "scatter_nd", "space_to_batch_nd", "tile"]

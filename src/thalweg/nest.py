@@ -10,10 +10,4 @@ from thalweg._src.graph.nest import (
     pack_sequence_as as pack_sequence_as,
 )
 
-__all__ = [
-    "assert_same_structure",
-    "flatten",
-    "is_nested",
-    "map_structure",
-    "pack_sequence_as",
-]
+__all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]

@@ -8,8 +8,4 @@ from thalweg._src.deploy.onnx_export.export import (
     from_session as from_session,
 )
 
-__all__ = [
-    "from_graph_def",
-    "from_saved_model",
-    "from_session",
-]
+__all__ = ["from_graph_def", "from_saved_model", "from_session"]

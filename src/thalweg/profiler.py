@@ -2,9 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.training.observe.profile_options import (
-    ProfileOptionBuilder as ProfileOptionBuilder,
-)
+from thalweg._src.training.observe.profile_options import ProfileOptionBuilder as ProfileOptionBuilder
 from thalweg._src.training.observe.profiler import (
     GraphNodeProto as GraphNodeProto,
     MultiGraphNodeProto as MultiGraphNodeProto,
@@ -12,10 +10,4 @@ from thalweg._src.training.observe.profiler import (
     profile as profile,
 )
 
-__all__ = [
-    "GraphNodeProto",
-    "MultiGraphNodeProto",
-    "ProfileOptionBuilder",
-    "Profiler",
-    "profile",
-]
+__all__ = ["GraphNodeProto", "MultiGraphNodeProto", "ProfileOptionBuilder", "Profiler", "profile"]

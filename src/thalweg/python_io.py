@@ -9,9 +9,4 @@ from thalweg._src.base.formats.record_files import (
     tf_record_iterator as tf_record_iterator,
 )
 
-__all__ = [
-    "TFRecordCompressionType",
-    "TFRecordOptions",
-    "TFRecordWriter",
-    "tf_record_iterator",
-]
+__all__ = ["TFRecordCompressionType", "TFRecordOptions", "TFRecordWriter", "tf_record_iterator"]

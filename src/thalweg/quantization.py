@@ -19,15 +19,8 @@ from thalweg._src.graph.ops.quantization import (
 )
 
 __all__ = [
-    "dequantize",
-    "fake_quant_with_min_max_args",
-    "fake_quant_with_min_max_args_gradient",
-    "fake_quant_with_min_max_vars",
-    "fake_quant_with_min_max_vars_gradient",
-    "fake_quant_with_min_max_vars_per_channel",
-    "fake_quant_with_min_max_vars_per_channel_gradient",
-    "quantize",
-    "quantize_and_dequantize",
-    "quantize_and_dequantize_v2",
-    "quantized_concat",
+    "dequantize", "fake_quant_with_min_max_args", "fake_quant_with_min_max_args_gradient",
+    "fake_quant_with_min_max_vars", "fake_quant_with_min_max_vars_gradient", "fake_quant_with_min_max_vars_per_channel",
+    "fake_quant_with_min_max_vars_per_channel_gradient", "quantize", "quantize_and_dequantize",
+    "quantize_and_dequantize_v2", "quantized_concat",
 ]

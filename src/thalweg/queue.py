@@ -10,10 +10,4 @@ from thalweg._src.training.input.queues import (
     RandomShuffleQueue as RandomShuffleQueue,
 )
 
-__all__ = [
-    "FIFOQueue",
-    "PaddingFIFOQueue",
-    "PriorityQueue",
-    "QueueBase",
-    "RandomShuffleQueue",
-]
+__all__ = ["FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "RandomShuffleQueue"]

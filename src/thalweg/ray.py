@@ -7,7 +7,4 @@ from thalweg._src.tools.ray.cluster import (
     TaskError as TaskError,
 )
 
-__all__ = [
-    "Cluster",
-    "TaskError",
-]
+__all__ = ["Cluster", "TaskError"]

@@ -11,9 +11,6 @@ from thalweg._src.compat.installation import (
 )
 
 __all__ = [
-    "get_data_files_path",
-    "get_path_to_datafile",
-    "get_root_dir_with_all_resources",
-    "load_resource",
+    "get_data_files_path", "get_path_to_datafile", "get_root_dir_with_all_resources", "load_resource",
     "readahead_file_path",
 ]

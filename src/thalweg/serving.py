@@ -10,24 +10,11 @@ from thalweg._src.deploy.serving.config import (
     BatchingParameters as BatchingParameters,
     Model as Model,
 )
-from thalweg._src.deploy.serving.limits import (
-    Limits as Limits,
-)
+from thalweg._src.deploy.serving.limits import Limits as Limits
 from thalweg._src.deploy.serving.server import (
     ModelServer as Server,
     Options as Options,
 )
-from thalweg._src.deploy.serving.versions import (
-    Policy as Policy,
-)
+from thalweg._src.deploy.serving.versions import Policy as Policy
 
-__all__ = [
-    "AsyncClient",
-    "BatchingParameters",
-    "Client",
-    "Limits",
-    "Model",
-    "Options",
-    "Policy",
-    "Server",
-]
+__all__ = ["AsyncClient", "BatchingParameters", "Client", "Limits", "Model", "Options", "Policy", "Server"]

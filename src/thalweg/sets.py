@@ -13,13 +13,4 @@ from thalweg._src.graph.ops.sets import (
     set_union as union,
 )
 
-__all__ = [
-    "difference",
-    "intersection",
-    "set_difference",
-    "set_intersection",
-    "set_size",
-    "set_union",
-    "size",
-    "union",
-]
+__all__ = ["difference", "intersection", "set_difference", "set_intersection", "set_size", "set_union", "size", "union"]

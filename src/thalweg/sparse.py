@@ -47,47 +47,13 @@ from thalweg._src.graph.ops.sparse_shaping import (
     sparse_to_indicator as to_indicator,
     sparse_transpose as transpose,
 )
-from thalweg._src.graph.sparse_tensor import (
-    SparseTensor as SparseTensor,
-)
-from thalweg._src.training.input.accumulators import (
-    SparseConditionalAccumulator as SparseConditionalAccumulator,
-)
+from thalweg._src.graph.sparse_tensor import SparseTensor as SparseTensor
+from thalweg._src.training.input.accumulators import SparseConditionalAccumulator as SparseConditionalAccumulator
 
 __all__ = [
-    "SparseConditionalAccumulator",
-    "SparseTensor",
-    "add",
-    "bincount",
-    "concat",
-    "cross",
-    "cross_hashed",
-    "expand_dims",
-    "eye",
-    "fill_empty_rows",
-    "from_dense",
-    "mask",
-    "matmul",
-    "maximum",
-    "merge",
-    "minimum",
-    "placeholder",
-    "reduce_max",
-    "reduce_max_sparse",
-    "reduce_sum",
-    "reduce_sum_sparse",
-    "reorder",
-    "reset_shape",
-    "reshape",
-    "retain",
-    "segment_mean",
-    "segment_sqrt_n",
-    "segment_sum",
-    "slice",
-    "softmax",
-    "sparse_dense_matmul",
-    "split",
-    "to_dense",
-    "to_indicator",
-    "transpose",
+    "SparseConditionalAccumulator", "SparseTensor", "add", "bincount", "concat", "cross", "cross_hashed", "expand_dims",
+    "eye", "fill_empty_rows", "from_dense", "mask", "matmul", "maximum", "merge", "minimum", "placeholder",
+    "reduce_max", "reduce_max_sparse", "reduce_sum", "reduce_sum_sparse", "reorder", "reset_shape", "reshape", "retain",
+    "segment_mean", "segment_sqrt_n", "segment_sum", "slice", "softmax", "sparse_dense_matmul", "split", "to_dense",
+    "to_indicator", "transpose",
 ]

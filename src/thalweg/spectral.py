@@ -22,18 +22,6 @@ from thalweg._src.graph.ops.spectral import (
 )
 
 __all__ = [
-    "dct",
-    "fft",
-    "fft2d",
-    "fft3d",
-    "idct",
-    "ifft",
-    "ifft2d",
-    "ifft3d",
-    "irfft",
-    "irfft2d",
-    "irfft3d",
-    "rfft",
-    "rfft2d",
+    "dct", "fft", "fft2d", "fft3d", "idct", "ifft", "ifft2d", "ifft3d", "irfft", "irfft2d", "irfft3d", "rfft", "rfft2d",
     "rfft3d",
 ]

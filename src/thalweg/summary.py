@@ -30,25 +30,15 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    (),
-    {"Event": "tensorboard.compat.proto.event_pb2", "SessionLog": "tensorboard.compat.proto.event_pb2", "Summary": "tensorboard.compat.proto.summary_pb2", "SummaryDescription": "tensorboard.compat.proto.summary_pb2", "TaggedRunMetadata": "tensorboard.compat.proto.event_pb2"},
+    [],
+    {
+        "Event": "tensorboard.compat.proto.event_pb2", "SessionLog": "tensorboard.compat.proto.event_pb2",
+        "Summary": "tensorboard.compat.proto.summary_pb2", "SummaryDescription": "tensorboard.compat.proto.summary_pb2",
+        "TaggedRunMetadata": "tensorboard.compat.proto.event_pb2",
+    },
 )
 
 __all__ = [
-    "Event",
-    "FileWriter",
-    "FileWriterCache",
-    "SessionLog",
-    "Summary",
-    "SummaryDescription",
-    "TaggedRunMetadata",
-    "audio",
-    "get_summary_description",
-    "histogram",
-    "image",
-    "merge",
-    "merge_all",
-    "scalar",
-    "tensor_summary",
-    "text",
+    "Event", "FileWriter", "FileWriterCache", "SessionLog", "Summary", "SummaryDescription", "TaggedRunMetadata",
+    "audio", "get_summary_description", "histogram", "image", "merge", "merge_all", "scalar", "tensor_summary", "text",
 ]

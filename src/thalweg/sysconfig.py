@@ -16,12 +16,6 @@ from thalweg._src.graph.versions import (
 )
 
 __all__ = [
-    "CXX11_ABI_FLAG",
-    "CXX_VERSION",
-    "MONOLITHIC_BUILD",
-    "get_build_info",
-    "get_compile_flags",
-    "get_include",
-    "get_lib",
-    "get_link_flags",
+    "CXX11_ABI_FLAG", "CXX_VERSION", "MONOLITHIC_BUILD", "get_build_info", "get_compile_flags", "get_include",
+    "get_lib", "get_link_flags",
 ]

@@ -6,9 +6,7 @@ from thalweg._src.graph.autodiff.numeric import (
     compute_gradient as compute_gradient,
     compute_gradient_error as compute_gradient_error,
 )
-from thalweg._src.tools.testing.local_cluster import (
-    create_local_cluster as create_local_cluster,
-)
+from thalweg._src.tools.testing.local_cluster import create_local_cluster as create_local_cluster
 from thalweg._src.tools.testing.test_case import (
     TestCase as TestCase,
     get_temp_dir as get_temp_dir,
@@ -30,22 +28,8 @@ from thalweg._src.tools.testing.testing import (
 )
 
 __all__ = [
-    "Benchmark",
-    "StubOutForTesting",
-    "TestCase",
-    "assert_equal_graph_def",
-    "benchmark_config",
-    "compute_gradient",
-    "compute_gradient_error",
-    "create_local_cluster",
-    "get_temp_dir",
-    "gpu_device_name",
-    "is_built_with_cuda",
-    "is_built_with_gpu_support",
-    "is_built_with_rocm",
-    "is_built_with_xla",
-    "is_gpu_available",
-    "main",
-    "mock",
+    "Benchmark", "StubOutForTesting", "TestCase", "assert_equal_graph_def", "benchmark_config", "compute_gradient",
+    "compute_gradient_error", "create_local_cluster", "get_temp_dir", "gpu_device_name", "is_built_with_cuda",
+    "is_built_with_gpu_support", "is_built_with_rocm", "is_built_with_xla", "is_gpu_available", "main", "mock",
     "test_src_dir_path",
 ]

@@ -8,8 +8,4 @@ from thalweg._src.compat.contrib.tpu.cross_shard import (
     outside_compilation as outside_compilation,
 )
 
-__all__ = [
-    "CrossShardOptimizer",
-    "bfloat16_scope",
-    "outside_compilation",
-]
+__all__ = ["CrossShardOptimizer", "bfloat16_scope", "outside_compilation"]

@@ -4,9 +4,7 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from thalweg._src.compat.flags import (
-    run as run,
-)
+from thalweg._src.compat.flags import run as run
 from thalweg._src.base.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
@@ -14,11 +12,8 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("flags",),
+    ["flags"],
     {},
 )
 
-__all__ = [
-    "flags",
-    "run",
-]
+__all__ = ["flags", "run"]

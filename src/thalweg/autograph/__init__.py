@@ -19,16 +19,8 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("experimental",),
+    ["experimental"],
     {},
 )
 
-__all__ = [
-    "do_not_convert",
-    "experimental",
-    "set_loop_options",
-    "set_verbosity",
-    "to_code",
-    "to_graph",
-    "trace",
-]
+__all__ = ["do_not_convert", "experimental", "set_loop_options", "set_verbosity", "to_code", "to_graph", "trace"]

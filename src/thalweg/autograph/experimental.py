@@ -8,8 +8,4 @@ from thalweg._src.graph.autograph.api import (
     set_loop_options as set_loop_options,
 )
 
-__all__ = [
-    "Feature",
-    "do_not_convert",
-    "set_loop_options",
-]
+__all__ = ["Feature", "do_not_convert", "set_loop_options"]

@@ -32,23 +32,12 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("v1",),
+    ["v1"],
     {},
 )
 
 __all__ = [
-    "as_bytes",
-    "as_str",
-    "as_str_any",
-    "as_text",
-    "bytes_or_text_types",
-    "complex_types",
-    "dimension_at_index",
-    "dimension_value",
-    "forward_compatibility_horizon",
-    "forward_compatible",
-    "integral_types",
-    "path_to_str",
-    "real_types",
-    "v1",
+    "as_bytes", "as_str", "as_str_any", "as_text", "bytes_or_text_types", "complex_types", "dimension_at_index",
+    "dimension_value", "forward_compatibility_horizon", "forward_compatible", "integral_types", "path_to_str",
+    "real_types", "v1",
 ]

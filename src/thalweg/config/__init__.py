@@ -29,24 +29,13 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("experimental", "optimizer", "threading",),
+    ["experimental", "optimizer", "threading"],
     {},
 )
 
 __all__ = [
-    "LogicalDevice",
-    "PhysicalDevice",
-    "experimental",
-    "experimental_functions_run_eagerly",
-    "experimental_run_functions_eagerly",
-    "functions_run_eagerly",
-    "get_soft_device_placement",
-    "get_visible_devices",
-    "list_logical_devices",
-    "list_physical_devices",
-    "optimizer",
-    "run_functions_eagerly",
-    "set_soft_device_placement",
-    "set_visible_devices",
-    "threading",
+    "LogicalDevice", "PhysicalDevice", "experimental", "experimental_functions_run_eagerly",
+    "experimental_run_functions_eagerly", "functions_run_eagerly", "get_soft_device_placement", "get_visible_devices",
+    "list_logical_devices", "list_physical_devices", "optimizer", "run_functions_eagerly", "set_soft_device_placement",
+    "set_visible_devices", "threading",
 ]

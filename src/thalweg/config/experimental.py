@@ -16,12 +16,6 @@ from thalweg._src.runtime.session.config_functions import (
 )
 
 __all__ = [
-    "enable_tensor_float_32_execution",
-    "get_memory_growth",
-    "get_visible_devices",
-    "list_logical_devices",
-    "list_physical_devices",
-    "set_memory_growth",
-    "set_visible_devices",
-    "tensor_float_32_execution_enabled",
+    "enable_tensor_float_32_execution", "get_memory_growth", "get_visible_devices", "list_logical_devices",
+    "list_physical_devices", "set_memory_growth", "set_visible_devices", "tensor_float_32_execution_enabled",
 ]

@@ -9,9 +9,4 @@ from thalweg._src.runtime.session.config_functions import (
     set_jit as set_jit,
 )
 
-__all__ = [
-    "get_experimental_options",
-    "get_jit",
-    "set_experimental_options",
-    "set_jit",
-]
+__all__ = ["get_experimental_options", "get_jit", "set_experimental_options", "set_jit"]

@@ -10,8 +10,6 @@ from thalweg._src.runtime.session.config_functions import (
 )
 
 __all__ = [
-    "get_inter_op_parallelism_threads",
-    "get_intra_op_parallelism_threads",
-    "set_inter_op_parallelism_threads",
+    "get_inter_op_parallelism_threads", "get_intra_op_parallelism_threads", "set_inter_op_parallelism_threads",
     "set_intra_op_parallelism_threads",
 ]

@@ -13,13 +13,4 @@ from thalweg._src.graph.autograph.api import (
     trace as trace,
 )
 
-__all__ = [
-    "Feature",
-    "convert",
-    "do_not_convert",
-    "set_loop_options",
-    "set_verbosity",
-    "to_code",
-    "to_graph",
-    "trace",
-]
+__all__ = ["Feature", "convert", "do_not_convert", "set_loop_options", "set_verbosity", "to_code", "to_graph", "trace"]

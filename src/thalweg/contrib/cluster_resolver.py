@@ -7,29 +7,13 @@ from thalweg._src.cluster.resolvers.cluster_resolver import (
     SimpleClusterResolver as SimpleClusterResolver,
     UnionClusterResolver as UnionClusterResolver,
 )
-from thalweg._src.cluster.resolvers.gce import (
-    GCEClusterResolver as GCEClusterResolver,
-)
-from thalweg._src.cluster.resolvers.kubernetes import (
-    KubernetesClusterResolver as KubernetesClusterResolver,
-)
-from thalweg._src.cluster.resolvers.slurm import (
-    SlurmClusterResolver as SlurmClusterResolver,
-)
-from thalweg._src.cluster.resolvers.tfconfig import (
-    TFConfigClusterResolver as TFConfigClusterResolver,
-)
-from thalweg._src.cluster.resolvers.tpu import (
-    TPUClusterResolver as TPUClusterResolver,
-)
+from thalweg._src.cluster.resolvers.gce import GCEClusterResolver as GCEClusterResolver
+from thalweg._src.cluster.resolvers.kubernetes import KubernetesClusterResolver as KubernetesClusterResolver
+from thalweg._src.cluster.resolvers.slurm import SlurmClusterResolver as SlurmClusterResolver
+from thalweg._src.cluster.resolvers.tfconfig import TFConfigClusterResolver as TFConfigClusterResolver
+from thalweg._src.cluster.resolvers.tpu import TPUClusterResolver as TPUClusterResolver
 
 __all__ = [
-    "ClusterResolver",
-    "GCEClusterResolver",
-    "KubernetesClusterResolver",
-    "SimpleClusterResolver",
-    "SlurmClusterResolver",
-    "TFConfigClusterResolver",
-    "TPUClusterResolver",
-    "UnionClusterResolver",
+    "ClusterResolver", "GCEClusterResolver", "KubernetesClusterResolver", "SimpleClusterResolver",
+    "SlurmClusterResolver", "TFConfigClusterResolver", "TPUClusterResolver", "UnionClusterResolver",
 ]

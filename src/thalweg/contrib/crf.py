@@ -17,16 +17,8 @@ from thalweg._src.compat.contrib.crf import (
 )
 
 __all__ = [
-    "CrfDecodeBackwardRnnCell",
-    "CrfDecodeForwardRnnCell",
-    "CrfForwardRnnCell",
-    "crf_binary_score",
-    "crf_decode",
-    "crf_log_likelihood",
-    "crf_log_norm",
-    "crf_multitag_sequence_score",
-    "crf_sequence_score",
-    "crf_unary_score",
+    "CrfDecodeBackwardRnnCell", "CrfDecodeForwardRnnCell", "CrfForwardRnnCell", "crf_binary_score", "crf_decode",
+    "crf_log_likelihood", "crf_log_norm", "crf_multitag_sequence_score", "crf_sequence_score", "crf_unary_score",
     "viterbi_decode",
 ]
 

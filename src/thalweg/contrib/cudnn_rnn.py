@@ -11,14 +11,7 @@ from thalweg._src.compat.contrib.cudnn_rnn import (
     CudnnRNNTanh as CudnnRNNTanh,
 )
 
-__all__ = [
-    "CudnnCompatibleGRUCell",
-    "CudnnCompatibleLSTMCell",
-    "CudnnGRU",
-    "CudnnLSTM",
-    "CudnnRNNRelu",
-    "CudnnRNNTanh",
-]
+__all__ = ["CudnnCompatibleGRUCell", "CudnnCompatibleLSTMCell", "CudnnGRU", "CudnnLSTM", "CudnnRNNRelu", "CudnnRNNTanh"]
 
 from thalweg._src.compat.source_paths import attach as _attach
 

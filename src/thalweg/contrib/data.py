@@ -8,12 +8,8 @@ from thalweg._src.compat.contrib.data import (
     padded_batch_and_drop_remainder as padded_batch_and_drop_remainder,
     sliding_window_batch as sliding_window_batch,
 )
-from thalweg._src.training.data.bucketing import (
-    bucket_by_sequence_length as bucket_by_sequence_length,
-)
-from thalweg._src.training.data.buffers import (
-    AUTOTUNE as AUTOTUNE,
-)
+from thalweg._src.training.data.bucketing import bucket_by_sequence_length as bucket_by_sequence_length
+from thalweg._src.training.data.buffers import AUTOTUNE as AUTOTUNE
 from thalweg._src.training.data.csv import (
     CsvDataset as CsvDataset,
     make_csv_dataset as make_csv_dataset,
@@ -50,48 +46,17 @@ from thalweg._src.training.data.iterator import (
     get_next_as_optional as get_next_as_optional,
     make_saveable_from_iterator as make_saveable_from_iterator,
 )
-from thalweg._src.training.data.sql import (
-    SqlDataset as SqlDataset,
-)
-from thalweg._src.training.data.writer import (
-    TFRecordWriter as TFRecordWriter,
-)
+from thalweg._src.training.data.sql import SqlDataset as SqlDataset
+from thalweg._src.training.data.writer import TFRecordWriter as TFRecordWriter
 
 __all__ = [
-    "AUTOTUNE",
-    "Counter",
-    "CsvDataset",
-    "RandomDataset",
-    "Reducer",
-    "SqlDataset",
-    "TFRecordWriter",
-    "assert_element_shape",
-    "batch_and_drop_remainder",
-    "bucket_by_sequence_length",
-    "choose_from_datasets",
-    "copy_to_device",
-    "dense_to_sparse_batch",
-    "enumerate_dataset",
-    "get_next_as_optional",
-    "get_single_element",
-    "group_by_reducer",
-    "group_by_window",
-    "ignore_errors",
-    "make_batched_features_dataset",
-    "make_csv_dataset",
-    "make_saveable_from_iterator",
-    "map_and_batch",
-    "padded_batch_and_drop_remainder",
-    "parallel_interleave",
-    "parse_example_dataset",
-    "prefetch_to_device",
-    "rejection_resample",
-    "sample_from_datasets",
-    "scan",
-    "shuffle_and_repeat",
-    "sliding_window_batch",
-    "unbatch",
-    "unique",
+    "AUTOTUNE", "Counter", "CsvDataset", "RandomDataset", "Reducer", "SqlDataset", "TFRecordWriter",
+    "assert_element_shape", "batch_and_drop_remainder", "bucket_by_sequence_length", "choose_from_datasets",
+    "copy_to_device", "dense_to_sparse_batch", "enumerate_dataset", "get_next_as_optional", "get_single_element",
+    "group_by_reducer", "group_by_window", "ignore_errors", "make_batched_features_dataset", "make_csv_dataset",
+    "make_saveable_from_iterator", "map_and_batch", "padded_batch_and_drop_remainder", "parallel_interleave",
+    "parse_example_dataset", "prefetch_to_device", "rejection_resample", "sample_from_datasets", "scan",
+    "shuffle_and_repeat", "sliding_window_batch", "unbatch", "unique",
 ]
 
 from thalweg._src.compat.source_paths import attach as _attach

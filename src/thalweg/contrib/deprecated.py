@@ -12,10 +12,5 @@ from thalweg._src.compat.contrib.deprecated import (
 )
 
 __all__ = [
-    "audio_summary",
-    "histogram_summary",
-    "image_summary",
-    "merge_all_summaries",
-    "merge_summary",
-    "scalar_summary",
+    "audio_summary", "histogram_summary", "image_summary", "merge_all_summaries", "merge_summary", "scalar_summary",
 ]

@@ -13,9 +13,7 @@ from thalweg._src.compat.contrib.distribute import (
     Step as Step,
     run_standard_tensorflow_server as run_standard_tensorflow_server,
 )
-from thalweg._src.training.distribute.all_reduce import (
-    AllReduceCrossDeviceOps as AllReduceCrossDeviceOps,
-)
+from thalweg._src.training.distribute.all_reduce import AllReduceCrossDeviceOps as AllReduceCrossDeviceOps
 from thalweg._src.training.distribute.cross_device_ops import (
     CrossDeviceOps as CrossDeviceOps,
     ReductionToOneDevice as ReductionToOneDeviceCrossDeviceOps,
@@ -31,35 +29,14 @@ from thalweg._src.training.distribute.current import (
     in_cross_replica_context as in_cross_replica_context,
     require_replica_context as require_replica_context,
 )
-from thalweg._src.training.distribute.mirrored import (
-    OneDeviceStrategy as OneDeviceStrategy,
-)
-from thalweg._src.training.distribute.strategy import (
-    Strategy as DistributionStrategy,
-)
+from thalweg._src.training.distribute.mirrored import OneDeviceStrategy as OneDeviceStrategy
+from thalweg._src.training.distribute.strategy import Strategy as DistributionStrategy
 
 __all__ = [
-    "AllReduceCrossDeviceOps",
-    "CollectiveAllReduceStrategy",
-    "CrossDeviceOps",
-    "DistributeConfig",
-    "DistributionStrategy",
-    "MirroredStrategy",
-    "Monitor",
-    "OneDeviceStrategy",
-    "ParameterServerStrategy",
-    "ReductionToOneDeviceCrossDeviceOps",
-    "StandardInputStep",
-    "StandardSingleLossStep",
-    "Step",
-    "get_cross_replica_context",
-    "get_distribution_strategy",
-    "get_loss_reduction",
-    "get_replica_context",
-    "get_strategy",
-    "has_distribution_strategy",
-    "has_strategy",
-    "in_cross_replica_context",
-    "require_replica_context",
+    "AllReduceCrossDeviceOps", "CollectiveAllReduceStrategy", "CrossDeviceOps", "DistributeConfig",
+    "DistributionStrategy", "MirroredStrategy", "Monitor", "OneDeviceStrategy", "ParameterServerStrategy",
+    "ReductionToOneDeviceCrossDeviceOps", "StandardInputStep", "StandardSingleLossStep", "Step",
+    "get_cross_replica_context", "get_distribution_strategy", "get_loss_reduction", "get_replica_context",
+    "get_strategy", "has_distribution_strategy", "has_strategy", "in_cross_replica_context", "require_replica_context",
     "run_standard_tensorflow_server",
 ]

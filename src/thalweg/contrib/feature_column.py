@@ -12,10 +12,7 @@ from thalweg._src.training.nn.feature_columns.sequences import (
 )
 
 __all__ = [
-    "sequence_categorical_column_with_hash_bucket",
-    "sequence_categorical_column_with_identity",
-    "sequence_categorical_column_with_vocabulary_file",
-    "sequence_categorical_column_with_vocabulary_list",
-    "sequence_input_layer",
-    "sequence_numeric_column",
+    "sequence_categorical_column_with_hash_bucket", "sequence_categorical_column_with_identity",
+    "sequence_categorical_column_with_vocabulary_file", "sequence_categorical_column_with_vocabulary_list",
+    "sequence_input_layer", "sequence_numeric_column",
 ]

@@ -2,10 +2,6 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.training.report_hooks import (
-    ProfilerHook as ProfilerHook,
-)
+from thalweg._src.training.report_hooks import ProfilerHook as ProfilerHook
 
-__all__ = [
-    "ProfilerHook",
-]
+__all__ = ["ProfilerHook"]

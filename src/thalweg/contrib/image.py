@@ -27,20 +27,9 @@ from thalweg._src.graph.ops.image_regions import (
 )
 
 __all__ = [
-    "adjust_hsv_in_yiq",
-    "angles_to_projective_transforms",
-    "bipartite_match",
-    "compose_transforms",
-    "connected_components",
-    "dense_image_warp",
-    "flat_transforms_to_matrices",
-    "interpolate_spline",
-    "matrices_to_flat_transforms",
-    "random_hsv_in_yiq",
-    "rotate",
-    "sparse_image_warp",
-    "transform",
-    "translate",
+    "adjust_hsv_in_yiq", "angles_to_projective_transforms", "bipartite_match", "compose_transforms",
+    "connected_components", "dense_image_warp", "flat_transforms_to_matrices", "interpolate_spline",
+    "matrices_to_flat_transforms", "random_hsv_in_yiq", "rotate", "sparse_image_warp", "transform", "translate",
     "translations_to_projective_transforms",
 ]
 

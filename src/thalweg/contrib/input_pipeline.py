@@ -7,7 +7,4 @@ from thalweg._src.compat.contrib.input_pipeline import (
     seek_next as seek_next,
 )
 
-__all__ = [
-    "obtain_next",
-    "seek_next",
-]
+__all__ = ["obtain_next", "seek_next"]

@@ -7,7 +7,4 @@ from thalweg._src.compat.contrib.integrate import (
     odeint_fixed as odeint_fixed,
 )
 
-__all__ = [
-    "odeint",
-    "odeint_fixed",
-]
+__all__ = ["odeint", "odeint_fixed"]

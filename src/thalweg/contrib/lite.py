@@ -10,10 +10,4 @@ from thalweg._src.compat.lite import (
     toco_convert as toco_convert,
 )
 
-__all__ = [
-    "Interpreter",
-    "OpHint",
-    "TFLiteConverter",
-    "TocoConverter",
-    "toco_convert",
-]
+__all__ = ["Interpreter", "OpHint", "TFLiteConverter", "TocoConverter", "toco_convert"]

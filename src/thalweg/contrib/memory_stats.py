@@ -8,11 +8,7 @@ from thalweg._src.compat.contrib.memory_stats import (
     MaxBytesInUse as MaxBytesInUse,
 )
 
-__all__ = [
-    "BytesInUse",
-    "BytesLimit",
-    "MaxBytesInUse",
-]
+__all__ = ["BytesInUse", "BytesLimit", "MaxBytesInUse"]
 
 from thalweg._src.compat.source_paths import attach as _attach
 

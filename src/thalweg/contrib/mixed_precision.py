@@ -9,12 +9,7 @@ from thalweg._src.compat.contrib.mixed_precision import (
     LossScaleOptimizer as LossScaleOptimizer,
 )
 
-__all__ = [
-    "ExponentialUpdateLossScaleManager",
-    "FixedLossScaleManager",
-    "LossScaleManager",
-    "LossScaleOptimizer",
-]
+__all__ = ["ExponentialUpdateLossScaleManager", "FixedLossScaleManager", "LossScaleManager", "LossScaleOptimizer"]
 
 from thalweg._src.compat.source_paths import attach as _attach
 

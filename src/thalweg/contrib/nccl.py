@@ -11,14 +11,7 @@ from thalweg._src.compat.contrib.nccl import (
     reduce_sum as reduce_sum,
 )
 
-__all__ = [
-    "all_max",
-    "all_min",
-    "all_prod",
-    "all_sum",
-    "broadcast",
-    "reduce_sum",
-]
+__all__ = ["all_max", "all_min", "all_prod", "all_sum", "broadcast", "reduce_sum"]
 
 from thalweg._src.compat.source_paths import attach as _attach
 

@@ -11,23 +11,14 @@ from thalweg._src.compat.contrib.nn import (
     sampled_sparse_softmax_loss as sampled_sparse_softmax_loss,
     scaled_softplus as scaled_softplus,
 )
-from thalweg._src.compat.gen_ops import (
-    nth_element as nth_element,
-)
-from thalweg._src.graph.ops.convolution import (
-    conv1d_transpose as conv1d_transpose,
-)
+from thalweg._src.compat.gen_ops import nth_element as nth_element
+from thalweg._src.graph.ops.convolution import conv1d_transpose as conv1d_transpose
 
 __all__ = [
-    "alpha_dropout",
-    "conv1d_transpose",
-    "deprecated_flipped_sigmoid_cross_entropy_with_logits",
+    "alpha_dropout", "conv1d_transpose", "deprecated_flipped_sigmoid_cross_entropy_with_logits",
     "deprecated_flipped_softmax_cross_entropy_with_logits",
-    "deprecated_flipped_sparse_softmax_cross_entropy_with_logits",
-    "nth_element",
-    "rank_sampled_softmax_loss",
-    "sampled_sparse_softmax_loss",
-    "scaled_softplus",
+    "deprecated_flipped_sparse_softmax_cross_entropy_with_logits", "nth_element", "rank_sampled_softmax_loss",
+    "sampled_sparse_softmax_loss", "scaled_softplus",
 ]
 
 from thalweg._src.compat.source_paths import attach as _attach

@@ -2,9 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.compat.contrib.opt.accumulation import (
-    AccumulatingOptimizer as AccumulatingOptimizer,
-)
+from thalweg._src.compat.contrib.opt.accumulation import AccumulatingOptimizer as AccumulatingOptimizer
 from thalweg._src.compat.contrib.opt.adam_variants import (
     AdaMaxOptimizer as AdaMaxOptimizer,
     LazyAdamOptimizer as LazyAdamOptimizer,
@@ -22,9 +20,7 @@ from thalweg._src.compat.contrib.opt.external import (
     ExternalOptimizerInterface as ExternalOptimizerInterface,
     ScipyOptimizerInterface as ScipyOptimizerInterface,
 )
-from thalweg._src.compat.contrib.opt.lbfgs import (
-    LBFGSOptimizer as LBFGSOptimizer,
-)
+from thalweg._src.compat.contrib.opt.lbfgs import LBFGSOptimizer as LBFGSOptimizer
 from thalweg._src.compat.contrib.opt.sign import (
     AddSignOptimizer as AddSignOptimizer,
     PowerSignOptimizer as PowerSignOptimizer,
@@ -43,28 +39,11 @@ from thalweg._src.compat.contrib.opt.wrapping import (
 )
 
 __all__ = [
-    "AccumulatingOptimizer",
-    "AdaMaxOptimizer",
-    "AdamGSOptimizer",
-    "AdamWOptimizer",
-    "AddSignOptimizer",
-    "DecoupledWeightDecayExtension",
-    "DropStaleGradientOptimizer",
-    "ExternalOptimizerInterface",
-    "LAMBOptimizer",
-    "LARSOptimizer",
-    "LBFGSOptimizer",
-    "LazyAdamGSOptimizer",
-    "LazyAdamOptimizer",
-    "MomentumWOptimizer",
-    "MovingAverageOptimizer",
-    "MultitaskOptimizerWrapper",
-    "NadamOptimizer",
-    "PowerSignOptimizer",
-    "RegAdagradOptimizer",
-    "ScipyOptimizerInterface",
-    "VariableClippingOptimizer",
-    "clip_gradients_by_global_norm",
+    "AccumulatingOptimizer", "AdaMaxOptimizer", "AdamGSOptimizer", "AdamWOptimizer", "AddSignOptimizer",
+    "DecoupledWeightDecayExtension", "DropStaleGradientOptimizer", "ExternalOptimizerInterface", "LAMBOptimizer",
+    "LARSOptimizer", "LBFGSOptimizer", "LazyAdamGSOptimizer", "LazyAdamOptimizer", "MomentumWOptimizer",
+    "MovingAverageOptimizer", "MultitaskOptimizerWrapper", "NadamOptimizer", "PowerSignOptimizer",
+    "RegAdagradOptimizer", "ScipyOptimizerInterface", "VariableClippingOptimizer", "clip_gradients_by_global_norm",
     "extend_with_decoupled_weight_decay",
 ]
 

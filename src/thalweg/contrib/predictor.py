@@ -7,7 +7,4 @@ from thalweg._src.compat.contrib.predictor import (
     from_saved_model as from_saved_model,
 )
 
-__all__ = [
-    "from_estimator",
-    "from_saved_model",
-]
+__all__ = ["from_estimator", "from_saved_model"]

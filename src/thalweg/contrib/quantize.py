@@ -10,9 +10,7 @@ from thalweg._src.compat.contrib.quantize.rewrite import (
 )
 
 __all__ = [
-    "create_eval_graph",
-    "create_training_graph",
-    "experimental_create_eval_graph",
+    "create_eval_graph", "create_training_graph", "experimental_create_eval_graph",
     "experimental_create_training_graph",
 ]
 

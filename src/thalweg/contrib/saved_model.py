@@ -7,7 +7,4 @@ from thalweg._src.estimator.keras_export import (
     load_from_saved_model as load_keras_model,
 )
 
-__all__ = [
-    "load_keras_model",
-    "save_keras_model",
-]
+__all__ = ["load_keras_model", "save_keras_model"]

@@ -33,49 +33,22 @@ from thalweg._src.compat.contrib.seq2seq.helpers import (
     ScheduledEmbeddingTrainingHelper as ScheduledEmbeddingTrainingHelper,
     TrainingHelper as TrainingHelper,
 )
-from thalweg._src.compat.contrib.seq2seq.loss import (
-    sequence_loss as sequence_loss,
-)
+from thalweg._src.compat.contrib.seq2seq.loss import sequence_loss as sequence_loss
 from thalweg._src.compat.contrib.seq2seq.monotonic import (
     BahdanauMonotonicAttention as BahdanauMonotonicAttention,
     LuongMonotonicAttention as LuongMonotonicAttention,
     monotonic_attention as monotonic_attention,
     safe_cumprod as safe_cumprod,
 )
-from thalweg._src.compat.contrib.seq2seq.scheduled import (
-    ScheduledOutputTrainingHelper as ScheduledOutputTrainingHelper,
-)
+from thalweg._src.compat.contrib.seq2seq.scheduled import ScheduledOutputTrainingHelper as ScheduledOutputTrainingHelper
 
 __all__ = [
-    "AttentionMechanism",
-    "AttentionWrapper",
-    "AttentionWrapperState",
-    "BahdanauAttention",
-    "BahdanauMonotonicAttention",
-    "BasicDecoder",
-    "BasicDecoderOutput",
-    "BeamSearchDecoder",
-    "BeamSearchDecoderOutput",
-    "BeamSearchDecoderState",
-    "CustomHelper",
-    "Decoder",
-    "FinalBeamSearchDecoderOutput",
-    "GreedyEmbeddingHelper",
-    "Helper",
-    "InferenceHelper",
-    "LuongAttention",
-    "LuongMonotonicAttention",
-    "SampleEmbeddingHelper",
-    "ScheduledEmbeddingTrainingHelper",
-    "ScheduledOutputTrainingHelper",
-    "TrainingHelper",
-    "dynamic_decode",
-    "gather_tree",
-    "hardmax",
-    "monotonic_attention",
-    "safe_cumprod",
-    "sequence_loss",
-    "tile_batch",
+    "AttentionMechanism", "AttentionWrapper", "AttentionWrapperState", "BahdanauAttention",
+    "BahdanauMonotonicAttention", "BasicDecoder", "BasicDecoderOutput", "BeamSearchDecoder", "BeamSearchDecoderOutput",
+    "BeamSearchDecoderState", "CustomHelper", "Decoder", "FinalBeamSearchDecoderOutput", "GreedyEmbeddingHelper",
+    "Helper", "InferenceHelper", "LuongAttention", "LuongMonotonicAttention", "SampleEmbeddingHelper",
+    "ScheduledEmbeddingTrainingHelper", "ScheduledOutputTrainingHelper", "TrainingHelper", "dynamic_decode",
+    "gather_tree", "hardmax", "monotonic_attention", "safe_cumprod", "sequence_loss", "tile_batch",
 ]
 
 from thalweg._src.compat.source_paths import attach as _attach

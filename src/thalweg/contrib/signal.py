@@ -21,17 +21,8 @@ from thalweg._src.training.nn.signal.windows import (
 )
 
 __all__ = [
-    "frame",
-    "hamming_window",
-    "hann_window",
-    "inverse_mdct",
-    "inverse_stft",
-    "inverse_stft_window_fn",
-    "linear_to_mel_weight_matrix",
-    "mdct",
-    "mfccs_from_log_mel_spectrograms",
-    "overlap_and_add",
-    "stft",
+    "frame", "hamming_window", "hann_window", "inverse_mdct", "inverse_stft", "inverse_stft_window_fn",
+    "linear_to_mel_weight_matrix", "mdct", "mfccs_from_log_mel_spectrograms", "overlap_and_add", "stft",
 ]
 
 from thalweg._src.compat.source_paths import attach as _attach

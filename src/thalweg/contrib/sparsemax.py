@@ -7,7 +7,4 @@ from thalweg._src.compat.contrib.sparsemax import (
     sparsemax_loss as sparsemax_loss,
 )
 
-__all__ = [
-    "sparsemax",
-    "sparsemax_loss",
-]
+__all__ = ["sparsemax", "sparsemax_loss"]

@@ -2,10 +2,6 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.compat.contrib.staging import (
-    StagingArea as StagingArea,
-)
+from thalweg._src.compat.contrib.staging import StagingArea as StagingArea
 
-__all__ = [
-    "StagingArea",
-]
+__all__ = ["StagingArea"]

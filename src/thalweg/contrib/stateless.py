@@ -11,9 +11,6 @@ from thalweg._src.graph.ops.random import (
 )
 
 __all__ = [
-    "stateless_multinomial",
-    "stateless_normal",
-    "stateless_random_normal",
-    "stateless_random_uniform",
+    "stateless_multinomial", "stateless_normal", "stateless_random_normal", "stateless_random_uniform",
     "stateless_truncated_normal",
 ]

@@ -26,22 +26,8 @@ from thalweg._src.compat.contrib.summary.writers import (
 )
 
 __all__ = [
-    "all_summary_ops",
-    "always_record_summaries",
-    "audio",
-    "create_file_writer",
-    "create_summary_file_writer",
-    "eval_dir",
-    "flush",
-    "generic",
-    "graph",
-    "histogram",
-    "image",
-    "import_event",
-    "initialize",
-    "never_record_summaries",
-    "record_summaries_every_n_global_steps",
-    "scalar",
-    "should_record_summaries",
+    "all_summary_ops", "always_record_summaries", "audio", "create_file_writer", "create_summary_file_writer",
+    "eval_dir", "flush", "generic", "graph", "histogram", "image", "import_event", "initialize",
+    "never_record_summaries", "record_summaries_every_n_global_steps", "scalar", "should_record_summaries",
     "summary_writer_initializer_op",
 ]

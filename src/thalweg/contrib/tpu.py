@@ -12,20 +12,10 @@ from thalweg._src.compat.contrib.tpu.cross_shard import (
     bfloat16_scope as bfloat16_scope,
     outside_compilation as outside_compilation,
 )
-from thalweg._src.compat.contrib.tpu.estimator import (
-    TPUEstimator as TPUEstimator,
-)
-from thalweg._src.compat.contrib.tpu.spec import (
-    TPUEstimatorSpec as TPUEstimatorSpec,
-)
+from thalweg._src.compat.contrib.tpu.estimator import TPUEstimator as TPUEstimator
+from thalweg._src.compat.contrib.tpu.spec import TPUEstimatorSpec as TPUEstimatorSpec
 
 __all__ = [
-    "CrossShardOptimizer",
-    "InputPipelineConfig",
-    "RunConfig",
-    "TPUConfig",
-    "TPUEstimator",
-    "TPUEstimatorSpec",
-    "bfloat16_scope",
-    "outside_compilation",
+    "CrossShardOptimizer", "InputPipelineConfig", "RunConfig", "TPUConfig", "TPUEstimator", "TPUEstimatorSpec",
+    "bfloat16_scope", "outside_compilation",
 ]

@@ -28,9 +28,7 @@ from thalweg._src.compat.contrib.training.train_op import (
     create_train_op as create_train_op,
     multiply_gradients as multiply_gradients,
 )
-from thalweg._src.compat.contrib.training.training import (
-    train as train,
-)
+from thalweg._src.compat.contrib.training.training import train as train
 from thalweg._src.training.checkpoint.state import (
     checkpoints_iterator as checkpoints_iterator,
     wait_for_new_checkpoint as wait_for_new_checkpoint,
@@ -42,27 +40,10 @@ from thalweg._src.training.device_setter import (
 )
 
 __all__ = [
-    "GreedyLoadBalancingStrategy",
-    "HParams",
-    "RandomStrategy",
-    "StopAfterNEvalsHook",
-    "SummaryAtEndHook",
-    "add_gradients_summaries",
-    "bucket",
-    "bucket_by_sequence_length",
-    "byte_size_load_fn",
-    "checkpoints_iterator",
-    "clip_gradient_norms",
-    "clip_gradient_norms_fn",
-    "create_train_op",
-    "evaluate_once",
-    "evaluate_repeatedly",
-    "get_or_create_eval_step",
-    "multiply_gradients",
-    "parse_values",
-    "rejection_sample",
-    "stratified_sample",
-    "train",
+    "GreedyLoadBalancingStrategy", "HParams", "RandomStrategy", "StopAfterNEvalsHook", "SummaryAtEndHook",
+    "add_gradients_summaries", "bucket", "bucket_by_sequence_length", "byte_size_load_fn", "checkpoints_iterator",
+    "clip_gradient_norms", "clip_gradient_norms_fn", "create_train_op", "evaluate_once", "evaluate_repeatedly",
+    "get_or_create_eval_step", "multiply_gradients", "parse_values", "rejection_sample", "stratified_sample", "train",
     "wait_for_new_checkpoint",
 ]
 

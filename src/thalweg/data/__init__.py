@@ -20,12 +20,8 @@ from thalweg._src.training.data.iterator import (
     make_initializable_iterator as make_initializable_iterator,
     make_one_shot_iterator as make_one_shot_iterator,
 )
-from thalweg._src.training.data.options import (
-    Options as Options,
-)
-from thalweg._src.training.data.structure import (
-    DatasetSpec as DatasetSpec,
-)
+from thalweg._src.training.data.options import Options as Options
+from thalweg._src.training.data.structure import DatasetSpec as DatasetSpec
 from thalweg._src.base.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
@@ -33,22 +29,12 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("experimental",),
+    ["experimental"],
     {},
 )
 
 __all__ = [
-    "Dataset",
-    "DatasetSpec",
-    "FixedLengthRecordDataset",
-    "Iterator",
-    "Options",
-    "TFRecordDataset",
-    "TextLineDataset",
-    "experimental",
-    "get_output_classes",
-    "get_output_shapes",
-    "get_output_types",
-    "make_initializable_iterator",
+    "Dataset", "DatasetSpec", "FixedLengthRecordDataset", "Iterator", "Options", "TFRecordDataset", "TextLineDataset",
+    "experimental", "get_output_classes", "get_output_shapes", "get_output_types", "make_initializable_iterator",
     "make_one_shot_iterator",
 ]

@@ -2,12 +2,8 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.training.data.bucketing import (
-    bucket_by_sequence_length as bucket_by_sequence_length,
-)
-from thalweg._src.training.data.buffers import (
-    AUTOTUNE as AUTOTUNE,
-)
+from thalweg._src.training.data.bucketing import bucket_by_sequence_length as bucket_by_sequence_length
+from thalweg._src.training.data.buffers import AUTOTUNE as AUTOTUNE
 from thalweg._src.training.data.cardinality import (
     INFINITE_CARDINALITY as INFINITE_CARDINALITY,
     UNKNOWN_CARDINALITY as UNKNOWN_CARDINALITY,
@@ -68,66 +64,22 @@ from thalweg._src.training.data.options import (
     StatsOptions as StatsOptions,
     ThreadingOptions as ThreadingOptions,
 )
-from thalweg._src.training.data.sql import (
-    SqlDataset as SqlDataset,
-)
+from thalweg._src.training.data.sql import SqlDataset as SqlDataset
 from thalweg._src.training.data.structure import (
     DatasetSpec as DatasetStructure,
     Spec as Structure,
 )
-from thalweg._src.training.data.writer import (
-    TFRecordWriter as TFRecordWriter,
-)
+from thalweg._src.training.data.writer import TFRecordWriter as TFRecordWriter
 
 __all__ = [
-    "AUTOTUNE",
-    "AutoShardPolicy",
-    "Counter",
-    "CsvDataset",
-    "DatasetStructure",
-    "DistributeOptions",
-    "INFINITE_CARDINALITY",
-    "MapVectorizationOptions",
-    "OptimizationOptions",
-    "Optional",
-    "OptionalStructure",
-    "RandomDataset",
-    "Reducer",
-    "SparseTensorStructure",
-    "SqlDataset",
-    "StatsOptions",
-    "Structure",
-    "TFRecordWriter",
-    "TensorStructure",
-    "ThreadingOptions",
-    "UNKNOWN_CARDINALITY",
-    "bucket_by_sequence_length",
-    "cardinality",
-    "choose_from_datasets",
-    "copy_to_device",
-    "dense_to_sparse_batch",
-    "enumerate_dataset",
-    "from_variant",
-    "get_next_as_optional",
-    "get_single_element",
-    "get_structure",
-    "group_by_reducer",
-    "group_by_window",
-    "ignore_errors",
-    "make_batched_features_dataset",
-    "make_csv_dataset",
-    "make_saveable_from_iterator",
-    "map_and_batch",
-    "map_and_batch_with_legacy_function",
-    "parallel_interleave",
-    "parse_example_dataset",
-    "prefetch_to_device",
-    "rejection_resample",
-    "sample_from_datasets",
-    "scan",
-    "shuffle_and_repeat",
-    "take_while",
-    "to_variant",
-    "unbatch",
-    "unique",
+    "AUTOTUNE", "AutoShardPolicy", "Counter", "CsvDataset", "DatasetStructure", "DistributeOptions",
+    "INFINITE_CARDINALITY", "MapVectorizationOptions", "OptimizationOptions", "Optional", "OptionalStructure",
+    "RandomDataset", "Reducer", "SparseTensorStructure", "SqlDataset", "StatsOptions", "Structure", "TFRecordWriter",
+    "TensorStructure", "ThreadingOptions", "UNKNOWN_CARDINALITY", "bucket_by_sequence_length", "cardinality",
+    "choose_from_datasets", "copy_to_device", "dense_to_sparse_batch", "enumerate_dataset", "from_variant",
+    "get_next_as_optional", "get_single_element", "get_structure", "group_by_reducer", "group_by_window",
+    "ignore_errors", "make_batched_features_dataset", "make_csv_dataset", "make_saveable_from_iterator",
+    "map_and_batch", "map_and_batch_with_legacy_function", "parallel_interleave", "parse_example_dataset",
+    "prefetch_to_device", "rejection_resample", "sample_from_datasets", "scan", "shuffle_and_repeat", "take_while",
+    "to_variant", "unbatch", "unique",
 ]

@@ -7,31 +7,16 @@ from thalweg._src.cluster.resolvers.cluster_resolver import (
     SimpleClusterResolver as SimpleClusterResolver,
     UnionClusterResolver as UnionResolver,
 )
-from thalweg._src.cluster.resolvers.gce import (
-    GCEClusterResolver as GCEClusterResolver,
-)
+from thalweg._src.cluster.resolvers.gce import GCEClusterResolver as GCEClusterResolver
 from thalweg._src.cluster.resolvers.kubernetes import (
     ExecutableLocation as KubernetesExecutableLocation,
     KubernetesClusterResolver as KubernetesClusterResolver,
 )
-from thalweg._src.cluster.resolvers.slurm import (
-    SlurmClusterResolver as SlurmClusterResolver,
-)
-from thalweg._src.cluster.resolvers.tfconfig import (
-    TFConfigClusterResolver as TFConfigClusterResolver,
-)
-from thalweg._src.cluster.resolvers.tpu import (
-    TPUClusterResolver as TPUClusterResolver,
-)
+from thalweg._src.cluster.resolvers.slurm import SlurmClusterResolver as SlurmClusterResolver
+from thalweg._src.cluster.resolvers.tfconfig import TFConfigClusterResolver as TFConfigClusterResolver
+from thalweg._src.cluster.resolvers.tpu import TPUClusterResolver as TPUClusterResolver
 
 __all__ = [
-    "ClusterResolver",
-    "GCEClusterResolver",
-    "KubernetesClusterResolver",
-    "KubernetesExecutableLocation",
-    "SimpleClusterResolver",
-    "SlurmClusterResolver",
-    "TFConfigClusterResolver",
-    "TPUClusterResolver",
-    "UnionResolver",
+    "ClusterResolver", "GCEClusterResolver", "KubernetesClusterResolver", "KubernetesExecutableLocation",
+    "SimpleClusterResolver", "SlurmClusterResolver", "TFConfigClusterResolver", "TPUClusterResolver", "UnionResolver",
 ]

@@ -12,8 +12,5 @@ from thalweg._src.training.distribute.parameter_server import (
 )
 
 __all__ = [
-    "CentralStorageStrategy",
-    "CollectiveCommunication",
-    "MultiWorkerMirroredStrategy",
-    "ParameterServerStrategy",
+    "CentralStorageStrategy", "CollectiveCommunication", "MultiWorkerMirroredStrategy", "ParameterServerStrategy",
 ]

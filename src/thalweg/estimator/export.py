@@ -17,13 +17,6 @@ from thalweg._src.estimator.exporting import (
 )
 
 __all__ = [
-    "ClassificationOutput",
-    "EvalOutput",
-    "ExportOutput",
-    "PredictOutput",
-    "RegressionOutput",
-    "ServingInputReceiver",
-    "TensorServingInputReceiver",
-    "build_parsing_serving_input_receiver_fn",
-    "build_raw_serving_input_receiver_fn",
+    "ClassificationOutput", "EvalOutput", "ExportOutput", "PredictOutput", "RegressionOutput", "ServingInputReceiver",
+    "TensorServingInputReceiver", "build_parsing_serving_input_receiver_fn", "build_raw_serving_input_receiver_fn",
 ]

@@ -7,7 +7,4 @@ from thalweg._src.estimator.inputs import (
     pandas_input_fn as pandas_input_fn,
 )
 
-__all__ = [
-    "numpy_input_fn",
-    "pandas_input_fn",
-]
+__all__ = ["numpy_input_fn", "pandas_input_fn"]

@@ -7,17 +7,7 @@ from thalweg._src.compat.contrib.tpu.config import (
     RunConfig as RunConfig,
     TPUConfig as TPUConfig,
 )
-from thalweg._src.compat.contrib.tpu.estimator import (
-    TPUEstimator as TPUEstimator,
-)
-from thalweg._src.compat.contrib.tpu.spec import (
-    TPUEstimatorSpec as TPUEstimatorSpec,
-)
+from thalweg._src.compat.contrib.tpu.estimator import TPUEstimator as TPUEstimator
+from thalweg._src.compat.contrib.tpu.spec import TPUEstimatorSpec as TPUEstimatorSpec
 
-__all__ = [
-    "InputPipelineConfig",
-    "RunConfig",
-    "TPUConfig",
-    "TPUEstimator",
-    "TPUEstimatorSpec",
-]
+__all__ = ["InputPipelineConfig", "RunConfig", "TPUConfig", "TPUEstimator", "TPUEstimatorSpec"]

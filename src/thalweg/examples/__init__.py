@@ -11,10 +11,8 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("tutorials",),
+    ["tutorials"],
     {},
 )
 
-__all__ = [
-    "tutorials",
-]
+__all__ = ["tutorials"]

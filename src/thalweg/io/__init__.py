@@ -28,15 +28,9 @@ from thalweg._src.compat.gen_ops import (
     serialize_tensor as serialize_tensor,
     write_file as write_file,
 )
-from thalweg._src.graph.graphdef import (
-    write_graph as write_graph,
-)
-from thalweg._src.graph.ops.csv import (
-    decode_csv as decode_csv,
-)
-from thalweg._src.graph.ops.decoding import (
-    decode_raw as decode_raw,
-)
+from thalweg._src.graph.graphdef import write_graph as write_graph
+from thalweg._src.graph.ops.csv import decode_csv as decode_csv
+from thalweg._src.graph.ops.decoding import decode_raw as decode_raw
 from thalweg._src.graph.ops.image_coding import (
     decode_image as decode_image,
     encode_png as encode_png,
@@ -57,9 +51,7 @@ from thalweg._src.training.input.features import (
     parse_single_example as parse_single_example,
     parse_single_sequence_example as parse_single_sequence_example,
 )
-from thalweg._src.training.input.producers import (
-    match_filenames_once as match_filenames_once,
-)
+from thalweg._src.training.input.producers import match_filenames_once as match_filenames_once
 from thalweg._src.training.input.queues import (
     FIFOQueue as FIFOQueue,
     PaddingFIFOQueue as PaddingFIFOQueue,
@@ -74,53 +66,17 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("gfile",),
+    ["gfile"],
     {},
 )
 
 __all__ = [
-    "FIFOQueue",
-    "FixedLenFeature",
-    "FixedLenSequenceFeature",
-    "PaddingFIFOQueue",
-    "PriorityQueue",
-    "QueueBase",
-    "RandomShuffleQueue",
-    "SparseFeature",
-    "TFRecordCompressionType",
-    "TFRecordOptions",
-    "TFRecordWriter",
-    "VarLenFeature",
-    "decode_and_crop_jpeg",
-    "decode_base64",
-    "decode_bmp",
-    "decode_compressed",
-    "decode_csv",
-    "decode_gif",
-    "decode_image",
-    "decode_jpeg",
-    "decode_json_example",
-    "decode_png",
-    "decode_raw",
-    "deserialize_many_sparse",
-    "encode_base64",
-    "encode_jpeg",
-    "encode_png",
-    "extract_jpeg_shape",
-    "gfile",
-    "is_jpeg",
-    "match_filenames_once",
-    "matching_files",
-    "parse_example",
-    "parse_sequence_example",
-    "parse_single_example",
-    "parse_single_sequence_example",
-    "parse_tensor",
-    "read_file",
-    "serialize_many_sparse",
-    "serialize_sparse",
-    "serialize_tensor",
-    "tf_record_iterator",
-    "write_file",
-    "write_graph",
+    "FIFOQueue", "FixedLenFeature", "FixedLenSequenceFeature", "PaddingFIFOQueue", "PriorityQueue", "QueueBase",
+    "RandomShuffleQueue", "SparseFeature", "TFRecordCompressionType", "TFRecordOptions", "TFRecordWriter",
+    "VarLenFeature", "decode_and_crop_jpeg", "decode_base64", "decode_bmp", "decode_compressed", "decode_csv",
+    "decode_gif", "decode_image", "decode_jpeg", "decode_json_example", "decode_png", "decode_raw",
+    "deserialize_many_sparse", "encode_base64", "encode_jpeg", "encode_png", "extract_jpeg_shape", "gfile", "is_jpeg",
+    "match_filenames_once", "matching_files", "parse_example", "parse_sequence_example", "parse_single_example",
+    "parse_single_sequence_example", "parse_tensor", "read_file", "serialize_many_sparse", "serialize_sparse",
+    "serialize_tensor", "tf_record_iterator", "write_file", "write_graph",
 ]

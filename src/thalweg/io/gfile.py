@@ -21,19 +21,6 @@ from thalweg._src.base.formats.gfile import (
 )
 
 __all__ = [
-    "GFile",
-    "copy",
-    "exists",
-    "get_registered_schemes",
-    "glob",
-    "isdir",
-    "join",
-    "listdir",
-    "makedirs",
-    "mkdir",
-    "remove",
-    "rename",
-    "rmtree",
-    "stat",
-    "walk",
+    "GFile", "copy", "exists", "get_registered_schemes", "glob", "isdir", "join", "listdir", "makedirs", "mkdir",
+    "remove", "rename", "rmtree", "stat", "walk",
 ]

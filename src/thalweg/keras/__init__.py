@@ -4,18 +4,10 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from thalweg._src.graph.versions import (
-    KERAS_VERSION as __version__,
-)
-from thalweg._src.keras.engine.input_layer import (
-    Input as Input,
-)
-from thalweg._src.keras.engine.model import (
-    Model as Model,
-)
-from thalweg._src.keras.engine.sequential import (
-    Sequential as Sequential,
-)
+from thalweg._src.graph.versions import KERAS_VERSION as __version__
+from thalweg._src.keras.engine.input_layer import Input as Input
+from thalweg._src.keras.engine.model import Model as Model
+from thalweg._src.keras.engine.sequential import Sequential as Sequential
 from thalweg._src.base.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
@@ -40,30 +32,16 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("activations", "applications", "backend", "callbacks", "constraints", "datasets", "estimator", "experimental", "initializers", "layers", "losses", "metrics", "models", "optimizers", "preprocessing", "regularizers", "utils", "wrappers",),
+    [
+        "activations", "applications", "backend", "callbacks", "constraints", "datasets", "estimator", "experimental",
+        "initializers", "layers", "losses", "metrics", "models", "optimizers", "preprocessing", "regularizers", "utils",
+        "wrappers",
+    ],
     {},
 )
 
 __all__ = [
-    "Input",
-    "Model",
-    "Sequential",
-    "activations",
-    "applications",
-    "backend",
-    "callbacks",
-    "constraints",
-    "datasets",
-    "estimator",
-    "experimental",
-    "initializers",
-    "layers",
-    "losses",
-    "metrics",
-    "models",
-    "optimizers",
-    "preprocessing",
-    "regularizers",
-    "utils",
-    "wrappers",
+    "Input", "Model", "Sequential", "activations", "applications", "backend", "callbacks", "constraints", "datasets",
+    "estimator", "experimental", "initializers", "layers", "losses", "metrics", "models", "optimizers", "preprocessing",
+    "regularizers", "utils", "wrappers",
 ]

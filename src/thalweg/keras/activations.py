@@ -20,18 +20,6 @@ from thalweg._src.keras.activations import (
 )
 
 __all__ = [
-    "deserialize",
-    "elu",
-    "exponential",
-    "get",
-    "hard_sigmoid",
-    "linear",
-    "relu",
-    "selu",
-    "serialize",
-    "sigmoid",
-    "softmax",
-    "softplus",
-    "softsign",
-    "tanh",
+    "deserialize", "elu", "exponential", "get", "hard_sigmoid", "linear", "relu", "selu", "serialize", "sigmoid",
+    "softmax", "softplus", "softsign", "tanh",
 ]

@@ -7,16 +7,12 @@ from thalweg._src.keras.callbacks.base import (
     History as History,
     ProgbarLogger as ProgbarLogger,
 )
-from thalweg._src.keras.callbacks.checkpoints import (
-    ModelCheckpoint as ModelCheckpoint,
-)
+from thalweg._src.keras.callbacks.checkpoints import ModelCheckpoint as ModelCheckpoint
 from thalweg._src.keras.callbacks.logs import (
     CSVLogger as CSVLogger,
     RemoteMonitor as RemoteMonitor,
 )
-from thalweg._src.keras.callbacks.tensor_board import (
-    TensorBoard as TensorBoard,
-)
+from thalweg._src.keras.callbacks.tensor_board import TensorBoard as TensorBoard
 from thalweg._src.keras.callbacks.training import (
     BaseLogger as BaseLogger,
     EarlyStopping as EarlyStopping,
@@ -27,17 +23,6 @@ from thalweg._src.keras.callbacks.training import (
 )
 
 __all__ = [
-    "BaseLogger",
-    "CSVLogger",
-    "Callback",
-    "EarlyStopping",
-    "History",
-    "LambdaCallback",
-    "LearningRateScheduler",
-    "ModelCheckpoint",
-    "ProgbarLogger",
-    "ReduceLROnPlateau",
-    "RemoteMonitor",
-    "TensorBoard",
-    "TerminateOnNaN",
+    "BaseLogger", "CSVLogger", "Callback", "EarlyStopping", "History", "LambdaCallback", "LearningRateScheduler",
+    "ModelCheckpoint", "ProgbarLogger", "ReduceLROnPlateau", "RemoteMonitor", "TensorBoard", "TerminateOnNaN",
 ]

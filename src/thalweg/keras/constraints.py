@@ -20,18 +20,6 @@ from thalweg._src.keras.constraints import (
 )
 
 __all__ = [
-    "Constraint",
-    "MaxNorm",
-    "MinMaxNorm",
-    "NonNeg",
-    "RadialConstraint",
-    "UnitNorm",
-    "deserialize",
-    "get",
-    "max_norm",
-    "min_max_norm",
-    "non_neg",
-    "radial_constraint",
-    "serialize",
-    "unit_norm",
+    "Constraint", "MaxNorm", "MinMaxNorm", "NonNeg", "RadialConstraint", "UnitNorm", "deserialize", "get", "max_norm",
+    "min_max_norm", "non_neg", "radial_constraint", "serialize", "unit_norm",
 ]

@@ -14,10 +14,6 @@ from thalweg._src.keras.optimizers.schedules import (
 )
 
 __all__ = [
-    "CosineDecay",
-    "CosineDecayRestarts",
-    "LinearCosineDecay",
-    "NoisyLinearCosineDecay",
-    "export_saved_model",
+    "CosineDecay", "CosineDecayRestarts", "LinearCosineDecay", "NoisyLinearCosineDecay", "export_saved_model",
     "load_from_saved_model",
 ]

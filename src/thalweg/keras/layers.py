@@ -2,9 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.keras.engine.base_layer import (
-    Layer as Layer,
-)
+from thalweg._src.keras.engine.base_layer import Layer as Layer
 from thalweg._src.keras.engine.input_layer import (
     Input as Input,
     InputLayer as InputLayer,
@@ -21,9 +19,7 @@ from thalweg._src.keras.layers.attention import (
     AdditiveAttention as AdditiveAttention,
     Attention as Attention,
 )
-from thalweg._src.keras.layers.bidirectional import (
-    Bidirectional as Bidirectional,
-)
+from thalweg._src.keras.layers.bidirectional import Bidirectional as Bidirectional
 from thalweg._src.keras.layers.cells import (
     AbstractRNNCell as AbstractRNNCell,
     GRUCell as GRUCell,
@@ -31,9 +27,7 @@ from thalweg._src.keras.layers.cells import (
     SimpleRNNCell as SimpleRNNCell,
     StackedRNNCells as StackedRNNCells,
 )
-from thalweg._src.keras.layers.conv_recurrent import (
-    ConvLSTM2D as ConvLSTM2D,
-)
+from thalweg._src.keras.layers.conv_recurrent import ConvLSTM2D as ConvLSTM2D
 from thalweg._src.keras.layers.convolutional import (
     Conv1D as Conv1D,
     Conv1D as Convolution1D,
@@ -63,12 +57,8 @@ from thalweg._src.keras.layers.cudnn_recurrent import (
     CuDNNGRU as CuDNNGRU,
     CuDNNLSTM as CuDNNLSTM,
 )
-from thalweg._src.keras.layers.dense_features import (
-    DenseFeatures as DenseFeatures,
-)
-from thalweg._src.keras.layers.embeddings import (
-    Embedding as Embedding,
-)
+from thalweg._src.keras.layers.dense_features import DenseFeatures as DenseFeatures
+from thalweg._src.keras.layers.embeddings import Embedding as Embedding
 from thalweg._src.keras.layers.local import (
     LocallyConnected1D as LocallyConnected1D,
     LocallyConnected2D as LocallyConnected2D,
@@ -141,9 +131,7 @@ from thalweg._src.keras.layers.pooling import (
     MaxPooling3D as MaxPool3D,
     MaxPooling3D as MaxPooling3D,
 )
-from thalweg._src.keras.layers.recurrent import (
-    RNN as RNN,
-)
+from thalweg._src.keras.layers.recurrent import RNN as RNN
 from thalweg._src.keras.layers.recurrent_layers import (
     GRU as GRU,
     LSTM as LSTM,
@@ -164,124 +152,24 @@ from thalweg._src.keras.layers.wrappers import (
     TimeDistributed as TimeDistributed,
     Wrapper as Wrapper,
 )
-from thalweg._src.training.nn.layers.input_spec import (
-    InputSpec as InputSpec,
-)
+from thalweg._src.training.nn.layers.input_spec import InputSpec as InputSpec
 
 __all__ = [
-    "AbstractRNNCell",
-    "Activation",
-    "ActivityRegularization",
-    "Add",
-    "AdditiveAttention",
-    "AlphaDropout",
-    "Attention",
-    "Average",
-    "AveragePooling1D",
-    "AveragePooling2D",
-    "AveragePooling3D",
-    "AvgPool1D",
-    "AvgPool2D",
-    "AvgPool3D",
-    "BatchNormalization",
-    "Bidirectional",
-    "Concatenate",
-    "Conv1D",
-    "Conv2D",
-    "Conv2DTranspose",
-    "Conv3D",
-    "Conv3DTranspose",
-    "ConvLSTM2D",
-    "Convolution1D",
-    "Convolution2D",
-    "Convolution2DTranspose",
-    "Convolution3D",
-    "Convolution3DTranspose",
-    "Cropping1D",
-    "Cropping2D",
-    "Cropping3D",
-    "CuDNNGRU",
-    "CuDNNLSTM",
-    "Dense",
-    "DenseFeatures",
-    "DepthwiseConv2D",
-    "Dot",
-    "Dropout",
-    "ELU",
-    "Embedding",
-    "Flatten",
-    "GRU",
-    "GRUCell",
-    "GaussianDropout",
-    "GaussianNoise",
-    "GlobalAveragePooling1D",
-    "GlobalAveragePooling2D",
-    "GlobalAveragePooling3D",
-    "GlobalAvgPool1D",
-    "GlobalAvgPool2D",
-    "GlobalAvgPool3D",
-    "GlobalMaxPool1D",
-    "GlobalMaxPool2D",
-    "GlobalMaxPool3D",
-    "GlobalMaxPooling1D",
-    "GlobalMaxPooling2D",
-    "GlobalMaxPooling3D",
-    "Input",
-    "InputLayer",
-    "InputSpec",
-    "LSTM",
-    "LSTMCell",
-    "Lambda",
-    "Layer",
-    "LayerNormalization",
-    "LeakyReLU",
-    "LocallyConnected1D",
-    "LocallyConnected2D",
-    "Masking",
-    "MaxPool1D",
-    "MaxPool2D",
-    "MaxPool3D",
-    "MaxPooling1D",
-    "MaxPooling2D",
-    "MaxPooling3D",
-    "Maximum",
-    "Minimum",
-    "Multiply",
-    "PReLU",
-    "Permute",
-    "RNN",
-    "ReLU",
-    "RepeatVector",
-    "Reshape",
-    "SeparableConv1D",
-    "SeparableConv2D",
-    "SeparableConvolution1D",
-    "SeparableConvolution2D",
-    "SimpleRNN",
-    "SimpleRNNCell",
-    "Softmax",
-    "SpatialDropout1D",
-    "SpatialDropout2D",
-    "SpatialDropout3D",
-    "StackedRNNCells",
-    "Subtract",
-    "ThresholdedReLU",
-    "TimeDistributed",
-    "UpSampling1D",
-    "UpSampling2D",
-    "UpSampling3D",
-    "Wrapper",
-    "ZeroPadding1D",
-    "ZeroPadding2D",
-    "ZeroPadding3D",
-    "add",
-    "average",
-    "concatenate",
-    "deserialize",
-    "dot",
-    "maximum",
-    "minimum",
-    "multiply",
-    "serialize",
-    "subtract",
+    "AbstractRNNCell", "Activation", "ActivityRegularization", "Add", "AdditiveAttention", "AlphaDropout", "Attention",
+    "Average", "AveragePooling1D", "AveragePooling2D", "AveragePooling3D", "AvgPool1D", "AvgPool2D", "AvgPool3D",
+    "BatchNormalization", "Bidirectional", "Concatenate", "Conv1D", "Conv2D", "Conv2DTranspose", "Conv3D",
+    "Conv3DTranspose", "ConvLSTM2D", "Convolution1D", "Convolution2D", "Convolution2DTranspose", "Convolution3D",
+    "Convolution3DTranspose", "Cropping1D", "Cropping2D", "Cropping3D", "CuDNNGRU", "CuDNNLSTM", "Dense",
+    "DenseFeatures", "DepthwiseConv2D", "Dot", "Dropout", "ELU", "Embedding", "Flatten", "GRU", "GRUCell",
+    "GaussianDropout", "GaussianNoise", "GlobalAveragePooling1D", "GlobalAveragePooling2D", "GlobalAveragePooling3D",
+    "GlobalAvgPool1D", "GlobalAvgPool2D", "GlobalAvgPool3D", "GlobalMaxPool1D", "GlobalMaxPool2D", "GlobalMaxPool3D",
+    "GlobalMaxPooling1D", "GlobalMaxPooling2D", "GlobalMaxPooling3D", "Input", "InputLayer", "InputSpec", "LSTM",
+    "LSTMCell", "Lambda", "Layer", "LayerNormalization", "LeakyReLU", "LocallyConnected1D", "LocallyConnected2D",
+    "Masking", "MaxPool1D", "MaxPool2D", "MaxPool3D", "MaxPooling1D", "MaxPooling2D", "MaxPooling3D", "Maximum",
+    "Minimum", "Multiply", "PReLU", "Permute", "RNN", "ReLU", "RepeatVector", "Reshape", "SeparableConv1D",
+    "SeparableConv2D", "SeparableConvolution1D", "SeparableConvolution2D", "SimpleRNN", "SimpleRNNCell", "Softmax",
+    "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D", "StackedRNNCells", "Subtract", "ThresholdedReLU",
+    "TimeDistributed", "UpSampling1D", "UpSampling2D", "UpSampling3D", "Wrapper", "ZeroPadding1D", "ZeroPadding2D",
+    "ZeroPadding3D", "add", "average", "concatenate", "deserialize", "dot", "maximum", "minimum", "multiply",
+    "serialize", "subtract",
 ]

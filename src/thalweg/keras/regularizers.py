@@ -13,13 +13,4 @@ from thalweg._src.keras.regularizers import (
     serialize as serialize,
 )
 
-__all__ = [
-    "L1L2",
-    "Regularizer",
-    "deserialize",
-    "get",
-    "l1",
-    "l1_l2",
-    "l2",
-    "serialize",
-]
+__all__ = ["L1L2", "Regularizer", "deserialize", "get", "l1", "l1_l2", "l2", "serialize"]

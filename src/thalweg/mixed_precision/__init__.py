@@ -20,17 +20,12 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("experimental",),
+    ["experimental"],
     {},
 )
 
 __all__ = [
-    "DynamicLossScale",
-    "FixedLossScale",
-    "LossScale",
-    "MixedPrecisionLossScaleOptimizer",
-    "disable_mixed_precision_graph_rewrite",
-    "enable_mixed_precision_graph_rewrite",
-    "experimental",
+    "DynamicLossScale", "FixedLossScale", "LossScale", "MixedPrecisionLossScaleOptimizer",
+    "disable_mixed_precision_graph_rewrite", "enable_mixed_precision_graph_rewrite", "experimental",
     "mixed_precision_getter",
 ]

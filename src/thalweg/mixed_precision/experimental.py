@@ -8,8 +8,4 @@ from thalweg._src.training.optimizers.mixed_precision import (
     LossScale as LossScale,
 )
 
-__all__ = [
-    "DynamicLossScale",
-    "FixedLossScale",
-    "LossScale",
-]
+__all__ = ["DynamicLossScale", "FixedLossScale", "LossScale"]

@@ -7,7 +7,4 @@ from thalweg._src.deploy.saved_model.saved_model import (
     main_op_with_restore as main_op_with_restore,
 )
 
-__all__ = [
-    "main_op",
-    "main_op_with_restore",
-]
+__all__ = ["main_op", "main_op_with_restore"]

@@ -10,10 +10,4 @@ from thalweg._src.deploy.saved_model.files import (
     TRAINING as TRAINING,
 )
 
-__all__ = [
-    "EVAL",
-    "GPU",
-    "SERVING",
-    "TPU",
-    "TRAINING",
-]
+__all__ = ["EVAL", "GPU", "SERVING", "TPU", "TRAINING"]

@@ -7,7 +7,4 @@ from thalweg._src.deploy.saved_model.signatures import (
     get_tensor_from_tensor_info as get_tensor_from_tensor_info,
 )
 
-__all__ = [
-    "build_tensor_info",
-    "get_tensor_from_tensor_info",
-]
+__all__ = ["build_tensor_info", "get_tensor_from_tensor_info"]

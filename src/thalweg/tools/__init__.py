@@ -11,10 +11,8 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("graph_transforms",),
+    ["graph_transforms"],
     {},
 )
 
-__all__ = [
-    "graph_transforms",
-]
+__all__ = ["graph_transforms"]

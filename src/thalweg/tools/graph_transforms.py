@@ -2,10 +2,6 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.deploy.transform.apply import (
-    TransformGraph as TransformGraph,
-)
+from thalweg._src.deploy.transform.apply import TransformGraph as TransformGraph
 
-__all__ = [
-    "TransformGraph",
-]
+__all__ = ["TransformGraph"]

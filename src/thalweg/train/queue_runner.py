@@ -9,9 +9,4 @@ from thalweg._src.training.input.queue_runner import (
     start_queue_runners as start_queue_runners,
 )
 
-__all__ = [
-    "QueueRunner",
-    "QueueRunnerDef",
-    "add_queue_runner",
-    "start_queue_runners",
-]
+__all__ = ["QueueRunner", "QueueRunnerDef", "add_queue_runner", "start_queue_runners"]

@@ -2,10 +2,6 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.compat.switches import (
-    experimental_jit_scope as jit_scope,
-)
+from thalweg._src.compat.switches import experimental_jit_scope as jit_scope
 
-__all__ = [
-    "jit_scope",
-]
+__all__ = ["jit_scope"]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
 Hooks = tuple[Callable[[str], Any], Callable[[], list[str]]]
 
 
-def lazy_names(module: str, namespaces: tuple[str, ...], elsewhere: Mapping[str, str]) -> Hooks:
+def lazy_names(module: str, namespaces: Sequence[str], elsewhere: Mapping[str, str]) -> Hooks:
     """Returns `__getattr__` and `__dir__` for a public module.
 
     namespaces: modules inside this one

@@ -31,9 +31,7 @@ from thalweg._src.graph.ops.comparison import (
     logical_or as _logical_or,
     right_shift as _right_shift,
 )
-from thalweg._src.graph.ops.constants import (
-    fill as _fill,
-)
+from thalweg._src.graph.ops.constants import fill as _fill
 from thalweg._src.graph.ops.contraction import (
     cross as _cross,
     sparse_matmul as _sparse_matmul,
@@ -98,9 +96,7 @@ from thalweg._src.graph.ops.image_color import (
     hsv_to_rgb as _hsv_to_rgb,
     rgb_to_hsv as _rgb_to_hsv,
 )
-from thalweg._src.graph.ops.image_resize import (
-    resize_area as _resize_area,
-)
+from thalweg._src.graph.ops.image_resize import resize_area as _resize_area
 from thalweg._src.graph.ops.linalg import (
     expm as _expm,
     logm as _logm,
@@ -159,12 +155,8 @@ from thalweg._src.graph.ops.nn import (
     softplus as _softplus,
     softsign as _softsign,
 )
-from thalweg._src.graph.ops.normalization import (
-    local_response_normalization as _local_response_normalization,
-)
-from thalweg._src.graph.ops.numerics import (
-    check_numerics as _check_numerics,
-)
+from thalweg._src.graph.ops.normalization import local_response_normalization as _local_response_normalization
+from thalweg._src.graph.ops.numerics import check_numerics as _check_numerics
 from thalweg._src.graph.ops.pad_tile import (
     broadcast_to as _broadcast_to,
     roll as _roll,
@@ -175,9 +167,7 @@ from thalweg._src.graph.ops.parsing import (
     parse_tensor as _parse_tensor,
     serialize_tensor as _serialize_tensor,
 )
-from thalweg._src.graph.ops.patches import (
-    extract_volume_patches as _extract_volume_patches,
-)
+from thalweg._src.graph.ops.patches import extract_volume_patches as _extract_volume_patches
 from thalweg._src.graph.ops.quantized import (
     quantized_avg_pool as _quantized_avg_pool,
     quantized_concat as _quantized_concat,
@@ -188,9 +178,7 @@ from thalweg._src.graph.ops.reduction import (
     arg_max as _arg_max,
     arg_min as _arg_min,
 )
-from thalweg._src.graph.ops.reshape import (
-    invert_permutation as _invert_permutation,
-)
+from thalweg._src.graph.ops.reshape import invert_permutation as _invert_permutation
 from thalweg._src.graph.ops.segment import (
     segment_max as _segment_max,
     segment_mean as _segment_mean,
@@ -202,9 +190,7 @@ from thalweg._src.graph.ops.segment import (
     unsorted_segment_prod as _unsorted_segment_prod,
     unsorted_segment_sum as _unsorted_segment_sum,
 )
-from thalweg._src.graph.ops.sequences import (
-    lin_space as _lin_space,
-)
+from thalweg._src.graph.ops.sequences import lin_space as _lin_space
 from thalweg._src.graph.ops.sorting import (
     approx_top_k as _approx_top_k,
     nth_element as _nth_element,
@@ -244,9 +230,7 @@ from thalweg._src.graph.ops.unicode import (
     unicode_script as _unicode_script,
     unicode_transcode as _unicode_transcode,
 )
-from thalweg._src.graph.ops.where import (
-    unique_with_counts as _unique_with_counts,
-)
+from thalweg._src.graph.ops.where import unique_with_counts as _unique_with_counts
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike

@@ -1,7 +1,7 @@
 """Switches between the behaviours of TensorFlow 1 and 2, forward compatibility, and scopes for compilation.
 
-The behaviour is that of TensorFlow 1, so these switches only report it. The one that has an effect, from graphs to eager
-execution, is `enable_eager_execution` in runtime/eager.
+The behaviour is that of TensorFlow 1, so these switches only report it. The one that has an effect, from graphs to
+eager execution, is `enable_eager_execution` in runtime/eager.
 """
 
 from __future__ import annotations

@@ -15,15 +15,4 @@ from thalweg._src.compat.contrib.distributions.bijectors import (
     Tanh as Tanh,
 )
 
-__all__ = [
-    "Affine",
-    "AffineScalar",
-    "Bijector",
-    "Chain",
-    "Exp",
-    "Identity",
-    "Invert",
-    "Sigmoid",
-    "Softplus",
-    "Tanh",
-]
+__all__ = ["Affine", "AffineScalar", "Bijector", "Chain", "Exp", "Identity", "Invert", "Sigmoid", "Softplus", "Tanh"]

@@ -11,11 +11,4 @@ from thalweg._src.compat.contrib.eager.metrics import (
     SparseAccuracy as SparseAccuracy,
 )
 
-__all__ = [
-    "Accuracy",
-    "BinaryAccuracy",
-    "CategoricalAccuracy",
-    "Mean",
-    "Metric",
-    "SparseAccuracy",
-]
+__all__ = ["Accuracy", "BinaryAccuracy", "CategoricalAccuracy", "Mean", "Metric", "SparseAccuracy"]

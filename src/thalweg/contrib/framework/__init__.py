@@ -32,9 +32,7 @@ from thalweg._src.compat.contrib.framework.names import (
     prepend_name_scope as prepend_name_scope,
     strip_name_scope as strip_name_scope,
 )
-from thalweg._src.compat.contrib.framework.orthogonal import (
-    ConvolutionDeltaOrthogonal as convolutional_delta_orthogonal,
-)
+from thalweg._src.compat.contrib.framework.orthogonal import ConvolutionDeltaOrthogonal as convolutional_delta_orthogonal
 from thalweg._src.compat.contrib.framework.tensor_util import (
     assert_scalar_int as assert_scalar_int,
     reduce_sum_n as reduce_sum_n,
@@ -62,41 +60,27 @@ from thalweg._src.compat.contrib.framework.variables import (
     model_variable as model_variable,
     variable as variable,
 )
-from thalweg._src.compat.gen_ops import (
-    broadcast_to as broadcast_to,
-)
-from thalweg._src.graph.is_tensor import (
-    is_tensor as is_tensor,
-)
+from thalweg._src.compat.gen_ops import broadcast_to as broadcast_to
+from thalweg._src.graph.is_tensor import is_tensor as is_tensor
 from thalweg._src.graph.ops.check import (
     assert_same_float_dtype as assert_same_float_dtype,
     assert_scalar as assert_scalar,
 )
-from thalweg._src.graph.ops.py_func import (
-    py_func as py_func,
-)
+from thalweg._src.graph.ops.py_func import py_func as py_func
 from thalweg._src.graph.ops.sorting import (
     argsort as argsort,
     sort as sort,
 )
-from thalweg._src.graph.scopes import (
-    init_scope as init_scope,
-)
-from thalweg._src.runtime.session.critical_section import (
-    CriticalSection as CriticalSection,
-)
+from thalweg._src.graph.scopes import init_scope as init_scope
+from thalweg._src.runtime.session.critical_section import CriticalSection as CriticalSection
 from thalweg._src.training.checkpoint.reader import (
     init_from_checkpoint as init_from_checkpoint,
     list_variables as list_variables,
     load_checkpoint as load_checkpoint,
     load_variable as load_variable,
 )
-from thalweg._src.training.checkpoint.state import (
-    checkpoints_iterator as checkpoints_iterator,
-)
-from thalweg._src.training.data.structure import (
-    TensorSpec as TensorSpec,
-)
+from thalweg._src.training.checkpoint.state import checkpoints_iterator as checkpoints_iterator
+from thalweg._src.training.data.structure import TensorSpec as TensorSpec
 from thalweg._src.training.nn.smart_cond import (
     smart_case as smart_case,
     smart_cond as smart_cond,
@@ -115,76 +99,23 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("nest",),
+    ["nest"],
     {},
 )
 
 __all__ = [
-    "CriticalSection",
-    "TensorSpec",
-    "VariableDeviceChooser",
-    "add_arg_scope",
-    "add_model_variable",
-    "arg_scope",
-    "arg_scope_func_key",
-    "arg_scoped_arguments",
-    "argsort",
-    "assert_global_step",
-    "assert_or_get_global_step",
-    "assert_same_float_dtype",
-    "assert_scalar",
-    "assert_scalar_int",
-    "assign_from_checkpoint",
-    "assign_from_checkpoint_fn",
-    "assign_from_values",
-    "assign_from_values_fn",
-    "broadcast_to",
-    "checkpoints_iterator",
-    "convolutional_delta_orthogonal",
-    "create_global_step",
-    "current_arg_scope",
-    "deprecated",
-    "deprecated_arg_values",
-    "deprecated_args",
-    "filter_variables",
-    "get_global_step",
-    "get_graph_from_inputs",
-    "get_local_variables",
-    "get_model_variables",
-    "get_name_scope",
-    "get_or_create_global_step",
-    "get_placeholders",
-    "get_trainable_variables",
-    "get_unique_variable",
-    "get_variable_full_name",
-    "get_variables",
-    "get_variables_by_name",
-    "get_variables_by_suffix",
-    "get_variables_to_restore",
-    "global_variable",
-    "has_arg_scope",
-    "init_from_checkpoint",
-    "init_scope",
-    "is_tensor",
-    "list_variables",
-    "load_checkpoint",
-    "load_variable",
-    "local_variable",
-    "model_variable",
-    "nest",
-    "prepend_name_scope",
-    "py_func",
-    "reduce_sum_n",
-    "remove_squeezable_dimensions",
-    "smart_case",
-    "smart_cond",
-    "smart_constant_value",
-    "sort",
-    "strip_name_scope",
-    "variable",
-    "with_same_shape",
-    "with_shape",
-    "zero_initializer",
+    "CriticalSection", "TensorSpec", "VariableDeviceChooser", "add_arg_scope", "add_model_variable", "arg_scope",
+    "arg_scope_func_key", "arg_scoped_arguments", "argsort", "assert_global_step", "assert_or_get_global_step",
+    "assert_same_float_dtype", "assert_scalar", "assert_scalar_int", "assign_from_checkpoint",
+    "assign_from_checkpoint_fn", "assign_from_values", "assign_from_values_fn", "broadcast_to", "checkpoints_iterator",
+    "convolutional_delta_orthogonal", "create_global_step", "current_arg_scope", "deprecated", "deprecated_arg_values",
+    "deprecated_args", "filter_variables", "get_global_step", "get_graph_from_inputs", "get_local_variables",
+    "get_model_variables", "get_name_scope", "get_or_create_global_step", "get_placeholders", "get_trainable_variables",
+    "get_unique_variable", "get_variable_full_name", "get_variables", "get_variables_by_name",
+    "get_variables_by_suffix", "get_variables_to_restore", "global_variable", "has_arg_scope", "init_from_checkpoint",
+    "init_scope", "is_tensor", "list_variables", "load_checkpoint", "load_variable", "local_variable", "model_variable",
+    "nest", "prepend_name_scope", "py_func", "reduce_sum_n", "remove_squeezable_dimensions", "smart_case", "smart_cond",
+    "smart_constant_value", "sort", "strip_name_scope", "variable", "with_same_shape", "with_shape", "zero_initializer",
 ]
 
 from thalweg._src.compat.source_paths import attach as _attach

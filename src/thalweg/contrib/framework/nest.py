@@ -19,15 +19,7 @@ from thalweg._src.graph.nest import (
 )
 
 __all__ = [
-    "assert_same_structure",
-    "assert_shallow_structure",
-    "flatten",
-    "flatten_dict_items",
-    "flatten_up_to",
-    "flatten_with_joined_string_paths",
-    "is_nested",
-    "is_sequence",
-    "map_structure",
-    "map_structure_up_to",
+    "assert_same_structure", "assert_shallow_structure", "flatten", "flatten_dict_items", "flatten_up_to",
+    "flatten_with_joined_string_paths", "is_nested", "is_sequence", "map_structure", "map_structure_up_to",
     "pack_sequence_as",
 ]

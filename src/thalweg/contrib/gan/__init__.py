@@ -35,32 +35,15 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("losses",),
+    ["losses"],
     {},
 )
 
 __all__ = [
-    "ACGANModel",
-    "CycleGANLoss",
-    "CycleGANModel",
-    "GANLoss",
-    "GANModel",
-    "GANTrainOps",
-    "GANTrainSteps",
-    "InfoGANModel",
-    "RunTrainOpsHook",
-    "acgan_model",
-    "cyclegan_loss",
-    "cyclegan_model",
-    "gan_loss",
-    "gan_model",
-    "gan_train",
-    "gan_train_ops",
-    "get_joint_train_hooks",
-    "get_sequential_train_hooks",
-    "get_sequential_train_steps",
-    "infogan_model",
-    "losses",
+    "ACGANModel", "CycleGANLoss", "CycleGANModel", "GANLoss", "GANModel", "GANTrainOps", "GANTrainSteps",
+    "InfoGANModel", "RunTrainOpsHook", "acgan_model", "cyclegan_loss", "cyclegan_model", "gan_loss", "gan_model",
+    "gan_train", "gan_train_ops", "get_joint_train_hooks", "get_sequential_train_hooks", "get_sequential_train_steps",
+    "infogan_model", "losses",
 ]
 
 from thalweg._src.compat.source_paths import attach as _attach

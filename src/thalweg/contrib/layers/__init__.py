@@ -4,9 +4,7 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from thalweg._src.compat.contrib.layers.batch_norm import (
-    batch_norm as batch_norm,
-)
+from thalweg._src.compat.contrib.layers.batch_norm import batch_norm as batch_norm
 from thalweg._src.compat.contrib.layers.convolutions import (
     convolution as convolution,
     convolution1d as conv1d,
@@ -97,9 +95,7 @@ from thalweg._src.compat.contrib.layers.summarizing import (
     summarize_variables as summarize_variables,
     summarize_weights as summarize_weights,
 )
-from thalweg._src.training.nn.embedding import (
-    safe_embedding_lookup_sparse as safe_embedding_lookup_sparse,
-)
+from thalweg._src.training.nn.embedding import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
 from thalweg._src.base.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
@@ -107,84 +103,23 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("utils",),
+    ["utils"],
     {},
 )
 
 __all__ = [
-    "OPTIMIZER_CLS_NAMES",
-    "OPTIMIZER_SUMMARIES",
-    "apply_regularization",
-    "avg_pool2d",
-    "avg_pool3d",
-    "batch_norm",
-    "bias_add",
-    "bow_encoder",
-    "conv1d",
-    "conv2d",
-    "conv2d_in_plane",
-    "conv2d_transpose",
-    "conv3d",
-    "conv3d_transpose",
-    "convolution",
-    "convolution1d",
-    "convolution2d",
-    "convolution2d_in_plane",
-    "convolution2d_transpose",
-    "convolution3d",
-    "convolution3d_transpose",
-    "dense_to_sparse",
-    "dropout",
-    "elu",
-    "embed_sequence",
-    "embedding_lookup_unique",
-    "flatten",
-    "fully_connected",
-    "gdn",
-    "group_norm",
-    "images_to_sequence",
-    "instance_norm",
-    "l1_l2_regularizer",
-    "l1_regularizer",
-    "l2_regularizer",
-    "layer_norm",
-    "legacy_fully_connected",
-    "legacy_linear",
-    "legacy_relu",
-    "linear",
-    "max_pool2d",
-    "max_pool3d",
-    "maxout",
-    "one_hot_encoding",
-    "optimize_loss",
-    "poincare_normalize",
-    "pool",
-    "recompute_grad",
-    "relu",
-    "relu6",
-    "repeat",
-    "safe_embedding_lookup_sparse",
-    "scale_gradient",
-    "separable_conv2d",
-    "separable_convolution2d",
-    "sequence_to_images",
-    "softmax",
-    "spatial_softmax",
-    "stack",
-    "sum_regularizer",
-    "summarize_activation",
-    "summarize_activations",
-    "summarize_biases",
-    "summarize_collection",
-    "summarize_tensor",
-    "summarize_tensors",
-    "summarize_variables",
-    "summarize_weights",
-    "unit_norm",
-    "utils",
-    "variance_scaling_initializer",
-    "xavier_initializer",
-    "xavier_initializer_conv2d",
+    "OPTIMIZER_CLS_NAMES", "OPTIMIZER_SUMMARIES", "apply_regularization", "avg_pool2d", "avg_pool3d", "batch_norm",
+    "bias_add", "bow_encoder", "conv1d", "conv2d", "conv2d_in_plane", "conv2d_transpose", "conv3d", "conv3d_transpose",
+    "convolution", "convolution1d", "convolution2d", "convolution2d_in_plane", "convolution2d_transpose",
+    "convolution3d", "convolution3d_transpose", "dense_to_sparse", "dropout", "elu", "embed_sequence",
+    "embedding_lookup_unique", "flatten", "fully_connected", "gdn", "group_norm", "images_to_sequence", "instance_norm",
+    "l1_l2_regularizer", "l1_regularizer", "l2_regularizer", "layer_norm", "legacy_fully_connected", "legacy_linear",
+    "legacy_relu", "linear", "max_pool2d", "max_pool3d", "maxout", "one_hot_encoding", "optimize_loss",
+    "poincare_normalize", "pool", "recompute_grad", "relu", "relu6", "repeat", "safe_embedding_lookup_sparse",
+    "scale_gradient", "separable_conv2d", "separable_convolution2d", "sequence_to_images", "softmax", "spatial_softmax",
+    "stack", "sum_regularizer", "summarize_activation", "summarize_activations", "summarize_biases",
+    "summarize_collection", "summarize_tensor", "summarize_tensors", "summarize_variables", "summarize_weights",
+    "unit_norm", "utils", "variance_scaling_initializer", "xavier_initializer", "xavier_initializer_conv2d",
 ]
 
 from thalweg._src.compat.source_paths import attach as _attach

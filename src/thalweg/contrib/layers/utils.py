@@ -19,17 +19,7 @@ from thalweg._src.compat.contrib.layers.outputs import (
 )
 
 __all__ = [
-    "add_to_variable_collections",
-    "append_tensor_alias",
-    "channel_dimension",
-    "collect_named_outputs",
-    "convert_collection_to_dict",
-    "finished",
-    "first_dimension",
-    "gather_tensors_aliases",
-    "get_tensor_aliases",
-    "get_variable_collections",
-    "last_dimension",
-    "n_positive_integers",
-    "two_element_tuple",
+    "add_to_variable_collections", "append_tensor_alias", "channel_dimension", "collect_named_outputs",
+    "convert_collection_to_dict", "finished", "first_dimension", "gather_tensors_aliases", "get_tensor_aliases",
+    "get_variable_collections", "last_dimension", "n_positive_integers", "two_element_tuple",
 ]

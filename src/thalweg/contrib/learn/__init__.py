@@ -4,26 +4,18 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from thalweg._src.compat.contrib.learn.estimator import (
-    Estimator as Estimator,
-)
-from thalweg._src.compat.contrib.learn.experiment import (
-    Experiment as Experiment,
-)
+from thalweg._src.compat.contrib.learn.estimator import Estimator as Estimator
+from thalweg._src.compat.contrib.learn.experiment import Experiment as Experiment
 from thalweg._src.compat.contrib.learn.export_strategy import (
     ExportStrategy as ExportStrategy,
     make_export_strategy as make_export_strategy,
 )
-from thalweg._src.compat.contrib.learn.mode_keys import (
-    ModeKeys as ModeKeys,
-)
+from thalweg._src.compat.contrib.learn.mode_keys import ModeKeys as ModeKeys
 from thalweg._src.compat.contrib.learn.model_fn_ops import (
     MetricSpec as MetricSpec,
     ModelFnOps as ModelFnOps,
 )
-from thalweg._src.compat.contrib.learn.run_config import (
-    RunConfig as RunConfig,
-)
+from thalweg._src.compat.contrib.learn.run_config import RunConfig as RunConfig
 from thalweg._src.base.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
@@ -33,22 +25,13 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("datasets", "learn_runner", "preprocessing",),
+    ["datasets", "learn_runner", "preprocessing"],
     {},
 )
 
 __all__ = [
-    "Estimator",
-    "Experiment",
-    "ExportStrategy",
-    "MetricSpec",
-    "ModeKeys",
-    "ModelFnOps",
-    "RunConfig",
-    "datasets",
-    "learn_runner",
-    "make_export_strategy",
-    "preprocessing",
+    "Estimator", "Experiment", "ExportStrategy", "MetricSpec", "ModeKeys", "ModelFnOps", "RunConfig", "datasets",
+    "learn_runner", "make_export_strategy", "preprocessing",
 ]
 
 from thalweg._src.compat.source_paths import attach as _attach

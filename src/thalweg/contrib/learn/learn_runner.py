@@ -2,10 +2,6 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.compat.contrib.learn.experiment import (
-    run as run,
-)
+from thalweg._src.compat.contrib.learn.experiment import run as run
 
-__all__ = [
-    "run",
-]
+__all__ = ["run"]

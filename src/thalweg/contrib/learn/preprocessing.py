@@ -9,9 +9,4 @@ from thalweg._src.compat.contrib.learn.text import (
     tokenizer as tokenizer,
 )
 
-__all__ = [
-    "ByteProcessor",
-    "CategoricalVocabulary",
-    "VocabularyProcessor",
-    "tokenizer",
-]
+__all__ = ["ByteProcessor", "CategoricalVocabulary", "VocabularyProcessor", "tokenizer"]

@@ -10,10 +10,4 @@ from thalweg._src.compat.contrib.metric_learning import (
     triplet_semihard_loss as triplet_semihard_loss,
 )
 
-__all__ = [
-    "contrastive_loss",
-    "lifted_struct_loss",
-    "npairs_loss",
-    "npairs_loss_multilabel",
-    "triplet_semihard_loss",
-]
+__all__ = ["contrastive_loss", "lifted_struct_loss", "npairs_loss", "npairs_loss_multilabel", "triplet_semihard_loss"]

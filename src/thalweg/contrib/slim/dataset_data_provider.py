@@ -2,10 +2,6 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.compat.contrib.slim.data.providers import (
-    DatasetDataProvider as DatasetDataProvider,
-)
+from thalweg._src.compat.contrib.slim.data.providers import DatasetDataProvider as DatasetDataProvider
 
-__all__ = [
-    "DatasetDataProvider",
-]
+__all__ = ["DatasetDataProvider"]

@@ -11,9 +11,4 @@ from thalweg._src.training.checkpoint.state import (
     wait_for_new_checkpoint as wait_for_new_checkpoint,
 )
 
-__all__ = [
-    "checkpoints_iterator",
-    "evaluate_once",
-    "evaluation_loop",
-    "wait_for_new_checkpoint",
-]
+__all__ = ["checkpoints_iterator", "evaluate_once", "evaluation_loop", "wait_for_new_checkpoint"]

@@ -8,8 +8,4 @@ from thalweg._src.compat.contrib.layers.initializers import (
     xavier_initializer as xavier_initializer_conv2d,
 )
 
-__all__ = [
-    "variance_scaling_initializer",
-    "xavier_initializer",
-    "xavier_initializer_conv2d",
-]
+__all__ = ["variance_scaling_initializer", "xavier_initializer", "xavier_initializer_conv2d"]

@@ -14,10 +14,5 @@ from thalweg._src.compat.contrib.training.training import (
 )
 
 __all__ = [
-    "add_gradients_summaries",
-    "clip_gradient_norms",
-    "create_train_op",
-    "multiply_gradients",
-    "train",
-    "train_step",
+    "add_gradients_summaries", "clip_gradient_norms", "create_train_op", "multiply_gradients", "train", "train_step",
 ]

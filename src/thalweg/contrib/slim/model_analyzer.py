@@ -8,8 +8,4 @@ from thalweg._src.compat.contrib.slim.model_analyzer import (
     tensor_description as tensor_description,
 )
 
-__all__ = [
-    "analyze_ops",
-    "analyze_vars",
-    "tensor_description",
-]
+__all__ = ["analyze_ops", "analyze_vars", "tensor_description"]

@@ -9,9 +9,4 @@ from thalweg._src.compat.contrib.slim.data.providers import (
     single_pass_read as single_pass_read,
 )
 
-__all__ = [
-    "ParallelReader",
-    "get_data_files",
-    "parallel_read",
-    "single_pass_read",
-]
+__all__ = ["ParallelReader", "get_data_files", "parallel_read", "single_pass_read"]

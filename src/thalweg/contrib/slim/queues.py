@@ -2,10 +2,6 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.compat.contrib.slim.data.providers import (
-    QueueRunners as QueueRunners,
-)
+from thalweg._src.compat.contrib.slim.data.providers import QueueRunners as QueueRunners
 
-__all__ = [
-    "QueueRunners",
-]
+__all__ = ["QueueRunners"]

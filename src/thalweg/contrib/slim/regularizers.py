@@ -12,10 +12,5 @@ from thalweg._src.compat.contrib.layers.regularizers import (
 )
 
 __all__ = [
-    "Regularizer",
-    "apply_regularization",
-    "l1_l2_regularizer",
-    "l1_regularizer",
-    "l2_regularizer",
-    "sum_regularizer",
+    "Regularizer", "apply_regularization", "l1_l2_regularizer", "l1_regularizer", "l2_regularizer", "sum_regularizer",
 ]

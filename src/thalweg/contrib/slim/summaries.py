@@ -14,12 +14,6 @@ from thalweg._src.compat.contrib.slim.summaries import (
 )
 
 __all__ = [
-    "add_histogram_summaries",
-    "add_histogram_summary",
-    "add_image_summaries",
-    "add_image_summary",
-    "add_scalar_summaries",
-    "add_scalar_summary",
-    "add_zero_fraction_summaries",
-    "add_zero_fraction_summary",
+    "add_histogram_summaries", "add_histogram_summary", "add_image_summaries", "add_image_summary",
+    "add_scalar_summaries", "add_scalar_summary", "add_zero_fraction_summaries", "add_zero_fraction_summary",
 ]

@@ -15,13 +15,6 @@ from thalweg._src.compat.contrib.slim.data.decoders import (
 )
 
 __all__ = [
-    "BackupHandler",
-    "BoundingBox",
-    "Image",
-    "ItemHandler",
-    "ItemHandlerCallback",
-    "LookupTensor",
-    "SparseTensor",
-    "TFExampleDecoder",
-    "Tensor",
+    "BackupHandler", "BoundingBox", "Image", "ItemHandler", "ItemHandlerCallback", "LookupTensor", "SparseTensor",
+    "TFExampleDecoder", "Tensor",
 ]

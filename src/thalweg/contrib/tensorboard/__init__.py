@@ -11,10 +11,8 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("plugins",),
+    ["plugins"],
     {},
 )
 
-__all__ = [
-    "plugins",
-]
+__all__ = ["plugins"]

@@ -9,12 +9,8 @@ from thalweg._src.keras.applications.densenet import (
     DenseNet169 as DenseNet169,
     DenseNet201 as DenseNet201,
 )
-from thalweg._src.keras.applications.inception_resnet_v2 import (
-    InceptionResNetV2 as InceptionResNetV2,
-)
-from thalweg._src.keras.applications.inception_v3 import (
-    InceptionV3 as InceptionV3,
-)
+from thalweg._src.keras.applications.inception_resnet_v2 import InceptionResNetV2 as InceptionResNetV2
+from thalweg._src.keras.applications.inception_v3 import InceptionV3 as InceptionV3
 from thalweg._src.keras.applications.mobilenet import (
     MobileNet as MobileNet,
     MobileNetV2 as MobileNetV2,
@@ -35,9 +31,7 @@ from thalweg._src.keras.applications.vgg import (
     VGG16 as VGG16,
     VGG19 as VGG19,
 )
-from thalweg._src.keras.applications.xception import (
-    Xception as Xception,
-)
+from thalweg._src.keras.applications.xception import Xception as Xception
 from thalweg._src.base.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
@@ -57,40 +51,16 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("densenet", "imagenet_utils", "inception_resnet_v2", "inception_v3", "mobilenet", "mobilenet_v2", "nasnet", "resnet", "resnet50", "resnet_v2", "vgg16", "vgg19", "xception",),
+    [
+        "densenet", "imagenet_utils", "inception_resnet_v2", "inception_v3", "mobilenet", "mobilenet_v2", "nasnet",
+        "resnet", "resnet50", "resnet_v2", "vgg16", "vgg19", "xception",
+    ],
     {},
 )
 
 __all__ = [
-    "DenseNet121",
-    "DenseNet169",
-    "DenseNet201",
-    "InceptionResNetV2",
-    "InceptionV3",
-    "MobileNet",
-    "MobileNetV2",
-    "NASNetLarge",
-    "NASNetMobile",
-    "ResNet101",
-    "ResNet101V2",
-    "ResNet152",
-    "ResNet152V2",
-    "ResNet50",
-    "ResNet50V2",
-    "VGG16",
-    "VGG19",
-    "Xception",
-    "densenet",
-    "imagenet_utils",
-    "inception_resnet_v2",
-    "inception_v3",
-    "mobilenet",
-    "mobilenet_v2",
-    "nasnet",
-    "resnet",
-    "resnet50",
-    "resnet_v2",
-    "vgg16",
-    "vgg19",
-    "xception",
+    "DenseNet121", "DenseNet169", "DenseNet201", "InceptionResNetV2", "InceptionV3", "MobileNet", "MobileNetV2",
+    "NASNetLarge", "NASNetMobile", "ResNet101", "ResNet101V2", "ResNet152", "ResNet152V2", "ResNet50", "ResNet50V2",
+    "VGG16", "VGG19", "Xception", "densenet", "imagenet_utils", "inception_resnet_v2", "inception_v3", "mobilenet",
+    "mobilenet_v2", "nasnet", "resnet", "resnet50", "resnet_v2", "vgg16", "vgg19", "xception",
 ]

@@ -12,10 +12,4 @@ from thalweg._src.keras.applications.imagenet_utils import (
     preprocess_torch as preprocess_input,
 )
 
-__all__ = [
-    "DenseNet121",
-    "DenseNet169",
-    "DenseNet201",
-    "decode_predictions",
-    "preprocess_input",
-]
+__all__ = ["DenseNet121", "DenseNet169", "DenseNet201", "decode_predictions", "preprocess_input"]

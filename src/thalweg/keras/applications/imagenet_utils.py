@@ -7,7 +7,4 @@ from thalweg._src.keras.applications.imagenet_utils import (
     preprocess_input as preprocess_input,
 )
 
-__all__ = [
-    "decode_predictions",
-    "preprocess_input",
-]
+__all__ = ["decode_predictions", "preprocess_input"]

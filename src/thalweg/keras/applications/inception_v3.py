@@ -6,12 +6,6 @@ from thalweg._src.keras.applications.imagenet_utils import (
     decode_predictions as decode_predictions,
     preprocess_tf as preprocess_input,
 )
-from thalweg._src.keras.applications.inception_v3 import (
-    InceptionV3 as InceptionV3,
-)
+from thalweg._src.keras.applications.inception_v3 import InceptionV3 as InceptionV3
 
-__all__ = [
-    "InceptionV3",
-    "decode_predictions",
-    "preprocess_input",
-]
+__all__ = ["InceptionV3", "decode_predictions", "preprocess_input"]

@@ -6,12 +6,6 @@ from thalweg._src.keras.applications.imagenet_utils import (
     decode_predictions as decode_predictions,
     preprocess_tf as preprocess_input,
 )
-from thalweg._src.keras.applications.mobilenet import (
-    MobileNetV2 as MobileNetV2,
-)
+from thalweg._src.keras.applications.mobilenet import MobileNetV2 as MobileNetV2
 
-__all__ = [
-    "MobileNetV2",
-    "decode_predictions",
-    "preprocess_input",
-]
+__all__ = ["MobileNetV2", "decode_predictions", "preprocess_input"]

@@ -11,9 +11,4 @@ from thalweg._src.keras.applications.nasnet import (
     NASNetMobile as NASNetMobile,
 )
 
-__all__ = [
-    "NASNetLarge",
-    "NASNetMobile",
-    "decode_predictions",
-    "preprocess_input",
-]
+__all__ = ["NASNetLarge", "NASNetMobile", "decode_predictions", "preprocess_input"]

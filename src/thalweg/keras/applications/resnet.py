@@ -12,10 +12,4 @@ from thalweg._src.keras.applications.resnet import (
     ResNet50 as ResNet50,
 )
 
-__all__ = [
-    "ResNet101",
-    "ResNet152",
-    "ResNet50",
-    "decode_predictions",
-    "preprocess_input",
-]
+__all__ = ["ResNet101", "ResNet152", "ResNet50", "decode_predictions", "preprocess_input"]

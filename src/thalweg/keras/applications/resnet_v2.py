@@ -12,10 +12,4 @@ from thalweg._src.keras.applications.resnet import (
     ResNet50V2 as ResNet50V2,
 )
 
-__all__ = [
-    "ResNet101V2",
-    "ResNet152V2",
-    "ResNet50V2",
-    "decode_predictions",
-    "preprocess_input",
-]
+__all__ = ["ResNet101V2", "ResNet152V2", "ResNet50V2", "decode_predictions", "preprocess_input"]

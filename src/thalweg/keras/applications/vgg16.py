@@ -6,12 +6,6 @@ from thalweg._src.keras.applications.imagenet_utils import (
     decode_predictions as decode_predictions,
     preprocess_caffe as preprocess_input,
 )
-from thalweg._src.keras.applications.vgg import (
-    VGG16 as VGG16,
-)
+from thalweg._src.keras.applications.vgg import VGG16 as VGG16
 
-__all__ = [
-    "VGG16",
-    "decode_predictions",
-    "preprocess_input",
-]
+__all__ = ["VGG16", "decode_predictions", "preprocess_input"]

@@ -6,12 +6,6 @@ from thalweg._src.keras.applications.imagenet_utils import (
     decode_predictions as decode_predictions,
     preprocess_caffe as preprocess_input,
 )
-from thalweg._src.keras.applications.vgg import (
-    VGG19 as VGG19,
-)
+from thalweg._src.keras.applications.vgg import VGG19 as VGG19
 
-__all__ = [
-    "VGG19",
-    "decode_predictions",
-    "preprocess_input",
-]
+__all__ = ["VGG19", "decode_predictions", "preprocess_input"]

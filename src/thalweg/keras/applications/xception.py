@@ -6,12 +6,6 @@ from thalweg._src.keras.applications.imagenet_utils import (
     decode_predictions as decode_predictions,
     preprocess_tf as preprocess_input,
 )
-from thalweg._src.keras.applications.xception import (
-    Xception as Xception,
-)
+from thalweg._src.keras.applications.xception import Xception as Xception
 
-__all__ = [
-    "Xception",
-    "decode_predictions",
-    "preprocess_input",
-]
+__all__ = ["Xception", "decode_predictions", "preprocess_input"]

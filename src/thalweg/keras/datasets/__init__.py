@@ -17,16 +17,8 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("boston_housing", "cifar10", "cifar100", "fashion_mnist", "imdb", "mnist", "reuters",),
+    ["boston_housing", "cifar10", "cifar100", "fashion_mnist", "imdb", "mnist", "reuters"],
     {},
 )
 
-__all__ = [
-    "boston_housing",
-    "cifar10",
-    "cifar100",
-    "fashion_mnist",
-    "imdb",
-    "mnist",
-    "reuters",
-]
+__all__ = ["boston_housing", "cifar10", "cifar100", "fashion_mnist", "imdb", "mnist", "reuters"]

@@ -7,7 +7,4 @@ from thalweg._src.keras.datasets.texts import (
     load_imdb as load_data,
 )
 
-__all__ = [
-    "get_word_index",
-    "load_data",
-]
+__all__ = ["get_word_index", "load_data"]

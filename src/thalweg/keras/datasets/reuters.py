@@ -7,7 +7,4 @@ from thalweg._src.keras.datasets.texts import (
     reuters_word_index as get_word_index,
 )
 
-__all__ = [
-    "get_word_index",
-    "load_data",
-]
+__all__ = ["get_word_index", "load_data"]

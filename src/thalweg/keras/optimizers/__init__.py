@@ -14,9 +14,7 @@ from thalweg._src.keras.optimizers.moments import (
     Adamax as Adamax,
     Nadam as Nadam,
 )
-from thalweg._src.keras.optimizers.optimizer import (
-    Optimizer as Optimizer,
-)
+from thalweg._src.keras.optimizers.optimizer import Optimizer as Optimizer
 from thalweg._src.keras.optimizers.optimizers import (
     Adadelta as Adadelta,
     Adagrad as Adagrad,
@@ -31,22 +29,11 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("schedules",),
+    ["schedules"],
     {},
 )
 
 __all__ = [
-    "Adadelta",
-    "Adagrad",
-    "Adam",
-    "Adamax",
-    "Ftrl",
-    "Nadam",
-    "Optimizer",
-    "RMSprop",
-    "SGD",
-    "deserialize",
-    "get",
-    "schedules",
-    "serialize",
+    "Adadelta", "Adagrad", "Adam", "Adamax", "Ftrl", "Nadam", "Optimizer", "RMSprop", "SGD", "deserialize", "get",
+    "schedules", "serialize",
 ]

@@ -13,11 +13,6 @@ from thalweg._src.keras.optimizers.schedules import (
 )
 
 __all__ = [
-    "ExponentialDecay",
-    "InverseTimeDecay",
-    "LearningRateSchedule",
-    "PiecewiseConstantDecay",
-    "PolynomialDecay",
-    "deserialize",
-    "serialize",
+    "ExponentialDecay", "InverseTimeDecay", "LearningRateSchedule", "PiecewiseConstantDecay", "PolynomialDecay",
+    "deserialize", "serialize",
 ]

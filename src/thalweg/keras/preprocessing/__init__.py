@@ -13,12 +13,8 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("image", "sequence", "text",),
+    ["image", "sequence", "text"],
     {},
 )
 
-__all__ = [
-    "image",
-    "sequence",
-    "text",
-]
+__all__ = ["image", "sequence", "text"]

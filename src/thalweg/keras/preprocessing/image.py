@@ -12,12 +12,8 @@ from thalweg._src.keras.preprocessing.image_files import (
     load_img as load_img,
     save_img as save_img,
 )
-from thalweg._src.keras.preprocessing.image_folders import (
-    DirectoryIterator as DirectoryIterator,
-)
-from thalweg._src.keras.preprocessing.image_generator import (
-    ImageDataGenerator as ImageDataGenerator,
-)
+from thalweg._src.keras.preprocessing.image_folders import DirectoryIterator as DirectoryIterator
+from thalweg._src.keras.preprocessing.image_generator import ImageDataGenerator as ImageDataGenerator
 from thalweg._src.keras.preprocessing.image_transforms import (
     apply_affine_transform as apply_affine_transform,
     apply_brightness_shift as apply_brightness_shift,
@@ -31,21 +27,7 @@ from thalweg._src.keras.preprocessing.image_transforms import (
 )
 
 __all__ = [
-    "DirectoryIterator",
-    "ImageDataGenerator",
-    "Iterator",
-    "NumpyArrayIterator",
-    "apply_affine_transform",
-    "apply_brightness_shift",
-    "apply_channel_shift",
-    "array_to_img",
-    "img_to_array",
-    "load_img",
-    "random_brightness",
-    "random_channel_shift",
-    "random_rotation",
-    "random_shear",
-    "random_shift",
-    "random_zoom",
-    "save_img",
+    "DirectoryIterator", "ImageDataGenerator", "Iterator", "NumpyArrayIterator", "apply_affine_transform",
+    "apply_brightness_shift", "apply_channel_shift", "array_to_img", "img_to_array", "load_img", "random_brightness",
+    "random_channel_shift", "random_rotation", "random_shear", "random_shift", "random_zoom", "save_img",
 ]

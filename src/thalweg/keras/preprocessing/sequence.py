@@ -9,9 +9,4 @@ from thalweg._src.keras.preprocessing.sequence import (
     skipgrams as skipgrams,
 )
 
-__all__ = [
-    "TimeseriesGenerator",
-    "make_sampling_table",
-    "pad_sequences",
-    "skipgrams",
-]
+__all__ = ["TimeseriesGenerator", "make_sampling_table", "pad_sequences", "skipgrams"]

@@ -10,10 +10,4 @@ from thalweg._src.keras.preprocessing.text import (
     tokenizer_from_json as tokenizer_from_json,
 )
 
-__all__ = [
-    "Tokenizer",
-    "hashing_trick",
-    "one_hot",
-    "text_to_word_sequence",
-    "tokenizer_from_json",
-]
+__all__ = ["Tokenizer", "hashing_trick", "one_hot", "text_to_word_sequence", "tokenizer_from_json"]

@@ -11,10 +11,8 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("scikit_learn",),
+    ["scikit_learn"],
     {},
 )
 
-__all__ = [
-    "scikit_learn",
-]
+__all__ = ["scikit_learn"]

@@ -7,7 +7,4 @@ from thalweg._src.keras.wrappers.scikit_learn import (
     KerasRegressor as KerasRegressor,
 )
 
-__all__ = [
-    "KerasClassifier",
-    "KerasRegressor",
-]
+__all__ = ["KerasClassifier", "KerasRegressor"]

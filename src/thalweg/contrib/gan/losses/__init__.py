@@ -26,23 +26,13 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("wargs",),
+    ["wargs"],
     {},
 )
 
 __all__ = [
-    "acgan_discriminator_loss",
-    "acgan_generator_loss",
-    "cycle_consistency_loss",
-    "least_squares_discriminator_loss",
-    "least_squares_generator_loss",
-    "minimax_discriminator_loss",
-    "minimax_generator_loss",
-    "modified_discriminator_loss",
-    "modified_generator_loss",
-    "mutual_information_penalty",
-    "wargs",
-    "wasserstein_discriminator_loss",
-    "wasserstein_generator_loss",
-    "wasserstein_gradient_penalty",
+    "acgan_discriminator_loss", "acgan_generator_loss", "cycle_consistency_loss", "least_squares_discriminator_loss",
+    "least_squares_generator_loss", "minimax_discriminator_loss", "minimax_generator_loss",
+    "modified_discriminator_loss", "modified_generator_loss", "mutual_information_penalty", "wargs",
+    "wasserstein_discriminator_loss", "wasserstein_generator_loss", "wasserstein_gradient_penalty",
 ]

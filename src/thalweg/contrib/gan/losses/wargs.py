@@ -20,18 +20,8 @@ from thalweg._src.compat.contrib.gan.losses import (
 )
 
 __all__ = [
-    "acgan_discriminator_loss",
-    "acgan_generator_loss",
-    "combine_adversarial_loss",
-    "cycle_consistency_loss",
-    "least_squares_discriminator_loss",
-    "least_squares_generator_loss",
-    "minimax_discriminator_loss",
-    "minimax_generator_loss",
-    "modified_discriminator_loss",
-    "modified_generator_loss",
-    "mutual_information_penalty",
-    "wasserstein_discriminator_loss",
-    "wasserstein_generator_loss",
-    "wasserstein_gradient_penalty",
+    "acgan_discriminator_loss", "acgan_generator_loss", "combine_adversarial_loss", "cycle_consistency_loss",
+    "least_squares_discriminator_loss", "least_squares_generator_loss", "minimax_discriminator_loss",
+    "minimax_generator_loss", "modified_discriminator_loss", "modified_generator_loss", "mutual_information_penalty",
+    "wasserstein_discriminator_loss", "wasserstein_generator_loss", "wasserstein_gradient_penalty",
 ]

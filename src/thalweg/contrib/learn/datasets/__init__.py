@@ -4,9 +4,7 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from thalweg._src.compat.contrib.learn.datasets import (
-    load_dataset as load_dataset,
-)
+from thalweg._src.compat.contrib.learn.datasets import load_dataset as load_dataset
 from thalweg._src.base.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
@@ -15,12 +13,8 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("base", "mnist",),
+    ["base", "mnist"],
     {},
 )
 
-__all__ = [
-    "base",
-    "load_dataset",
-    "mnist",
-]
+__all__ = ["base", "load_dataset", "mnist"]

@@ -7,13 +7,6 @@ from thalweg._src.compat.contrib.learn.datasets import (
     load_csv_with_header as load_csv_with_header,
     load_csv_without_header as load_csv_without_header,
 )
-from thalweg._src.compat.contrib.mnist import (
-    Datasets as Datasets,
-)
+from thalweg._src.compat.contrib.mnist import Datasets as Datasets
 
-__all__ = [
-    "Dataset",
-    "Datasets",
-    "load_csv_with_header",
-    "load_csv_without_header",
-]
+__all__ = ["Dataset", "Datasets", "load_csv_with_header", "load_csv_without_header"]

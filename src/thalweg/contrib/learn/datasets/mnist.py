@@ -8,8 +8,4 @@ from thalweg._src.compat.contrib.mnist import (
     read_data_sets as read_data_sets,
 )
 
-__all__ = [
-    "DataSet",
-    "load_mnist",
-    "read_data_sets",
-]
+__all__ = ["DataSet", "load_mnist", "read_data_sets"]

@@ -20,19 +20,14 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("alexnet", "inception", "inception_v1", "inception_v2", "inception_v3", "overfeat", "resnet_utils", "resnet_v1", "resnet_v2", "vgg",),
+    [
+        "alexnet", "inception", "inception_v1", "inception_v2", "inception_v3", "overfeat", "resnet_utils", "resnet_v1",
+        "resnet_v2", "vgg",
+    ],
     {},
 )
 
 __all__ = [
-    "alexnet",
-    "inception",
-    "inception_v1",
-    "inception_v2",
-    "inception_v3",
-    "overfeat",
-    "resnet_utils",
-    "resnet_v1",
-    "resnet_v2",
-    "vgg",
+    "alexnet", "inception", "inception_v1", "inception_v2", "inception_v3", "overfeat", "resnet_utils", "resnet_v1",
+    "resnet_v2", "vgg",
 ]

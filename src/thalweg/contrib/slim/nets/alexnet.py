@@ -7,7 +7,4 @@ from thalweg._src.compat.contrib.slim.nets.alexnet import (
     alexnet_v2_arg_scope as alexnet_v2_arg_scope,
 )
 
-__all__ = [
-    "alexnet_v2",
-    "alexnet_v2_arg_scope",
-]
+__all__ = ["alexnet_v2", "alexnet_v2_arg_scope"]

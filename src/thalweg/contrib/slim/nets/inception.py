@@ -19,13 +19,6 @@ from thalweg._src.compat.contrib.slim.nets.inception_v3 import (
 )
 
 __all__ = [
-    "inception_v1",
-    "inception_v1_arg_scope",
-    "inception_v1_base",
-    "inception_v2",
-    "inception_v2_arg_scope",
-    "inception_v2_base",
-    "inception_v3",
-    "inception_v3_arg_scope",
-    "inception_v3_base",
+    "inception_v1", "inception_v1_arg_scope", "inception_v1_base", "inception_v2", "inception_v2_arg_scope",
+    "inception_v2_base", "inception_v3", "inception_v3_arg_scope", "inception_v3_base",
 ]

@@ -8,8 +8,4 @@ from thalweg._src.compat.contrib.slim.nets.inception_v1 import (
     inception_v1_base as inception_v1_base,
 )
 
-__all__ = [
-    "inception_v1",
-    "inception_v1_arg_scope",
-    "inception_v1_base",
-]
+__all__ = ["inception_v1", "inception_v1_arg_scope", "inception_v1_base"]

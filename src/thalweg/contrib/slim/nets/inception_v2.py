@@ -8,8 +8,4 @@ from thalweg._src.compat.contrib.slim.nets.inception_v2 import (
     inception_v2_base as inception_v2_base,
 )
 
-__all__ = [
-    "inception_v2",
-    "inception_v2_arg_scope",
-    "inception_v2_base",
-]
+__all__ = ["inception_v2", "inception_v2_arg_scope", "inception_v2_base"]

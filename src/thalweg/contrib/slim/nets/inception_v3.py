@@ -8,8 +8,4 @@ from thalweg._src.compat.contrib.slim.nets.inception_v3 import (
     inception_v3_base as inception_v3_base,
 )
 
-__all__ = [
-    "inception_v3",
-    "inception_v3_arg_scope",
-    "inception_v3_base",
-]
+__all__ = ["inception_v3", "inception_v3_arg_scope", "inception_v3_base"]

@@ -7,7 +7,4 @@ from thalweg._src.compat.contrib.slim.nets.overfeat import (
     overfeat_arg_scope as overfeat_arg_scope,
 )
 
-__all__ = [
-    "overfeat",
-    "overfeat_arg_scope",
-]
+__all__ = ["overfeat", "overfeat_arg_scope"]

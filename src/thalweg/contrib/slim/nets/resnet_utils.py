@@ -10,10 +10,4 @@ from thalweg._src.compat.contrib.slim.nets.resnet_utils import (
     subsample as subsample,
 )
 
-__all__ = [
-    "Block",
-    "conv2d_same",
-    "resnet_arg_scope",
-    "stack_blocks_dense",
-    "subsample",
-]
+__all__ = ["Block", "conv2d_same", "resnet_arg_scope", "stack_blocks_dense", "subsample"]

@@ -2,9 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.compat.contrib.slim.nets.resnet_utils import (
-    resnet_arg_scope as resnet_arg_scope,
-)
+from thalweg._src.compat.contrib.slim.nets.resnet_utils import resnet_arg_scope as resnet_arg_scope
 from thalweg._src.compat.contrib.slim.nets.resnet_v1 import (
     bottleneck as bottleneck,
     resnet_v1 as resnet_v1,
@@ -16,12 +14,6 @@ from thalweg._src.compat.contrib.slim.nets.resnet_v1 import (
 )
 
 __all__ = [
-    "bottleneck",
-    "resnet_arg_scope",
-    "resnet_v1",
-    "resnet_v1_101",
-    "resnet_v1_152",
-    "resnet_v1_200",
-    "resnet_v1_50",
+    "bottleneck", "resnet_arg_scope", "resnet_v1", "resnet_v1_101", "resnet_v1_152", "resnet_v1_200", "resnet_v1_50",
     "resnet_v1_block",
 ]

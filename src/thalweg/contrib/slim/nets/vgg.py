@@ -9,9 +9,4 @@ from thalweg._src.compat.contrib.slim.nets.vgg import (
     vgg_arg_scope as vgg_arg_scope,
 )
 
-__all__ = [
-    "vgg_16",
-    "vgg_19",
-    "vgg_a",
-    "vgg_arg_scope",
-]
+__all__ = ["vgg_16", "vgg_19", "vgg_a", "vgg_arg_scope"]

@@ -11,10 +11,8 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("projector",),
+    ["projector"],
     {},
 )
 
-__all__ = [
-    "projector",
-]
+__all__ = ["projector"]

@@ -4,9 +4,7 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from thalweg._src.compat.contrib.projector import (
-    visualize_embeddings as visualize_embeddings,
-)
+from thalweg._src.compat.contrib.projector import visualize_embeddings as visualize_embeddings
 from thalweg._src.base.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
@@ -16,13 +14,12 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    (),
-    {"EmbeddingInfo": "tensorboard.plugins.projector.projector_config_pb2", "ProjectorConfig": "tensorboard.plugins.projector.projector_config_pb2", "SpriteMetadata": "tensorboard.plugins.projector.projector_config_pb2"},
+    [],
+    {
+        "EmbeddingInfo": "tensorboard.plugins.projector.projector_config_pb2",
+        "ProjectorConfig": "tensorboard.plugins.projector.projector_config_pb2",
+        "SpriteMetadata": "tensorboard.plugins.projector.projector_config_pb2",
+    },
 )
 
-__all__ = [
-    "EmbeddingInfo",
-    "ProjectorConfig",
-    "SpriteMetadata",
-    "visualize_embeddings",
-]
+__all__ = ["EmbeddingInfo", "ProjectorConfig", "SpriteMetadata", "visualize_embeddings"]

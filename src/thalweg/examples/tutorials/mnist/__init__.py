@@ -11,10 +11,8 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("input_data",),
+    ["input_data"],
     {},
 )
 
-__all__ = [
-    "input_data",
-]
+__all__ = ["input_data"]

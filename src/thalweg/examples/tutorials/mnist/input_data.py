@@ -7,7 +7,4 @@ from thalweg._src.compat.contrib.mnist import (
     read_data_sets as read_data_sets,
 )
 
-__all__ = [
-    "DataSet",
-    "read_data_sets",
-]
+__all__ = ["DataSet", "read_data_sets"]
