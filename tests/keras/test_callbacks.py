@@ -509,7 +509,7 @@ def test_the_steps_of_a_model_are_left_as_they_were(tmp_path):
     model.fit(X, Y, verbose=0, validation_data=(X, Y), callbacks=[board])
     written = len(_events(tmp_path))
     model.evaluate(X, Y, verbose=0)
-    assert "test" not in vars(model._steps)
+    assert "test" not in vars(model.compiled_steps)
     assert len(_events(tmp_path)) == written
 
 

@@ -16,7 +16,9 @@ from thalweg._src.estimator import evaluation, prediction, saved_models, trainin
 from thalweg._src.estimator.calls import call_input_fn, call_model_fn, check_hooks, check_model_fn
 from thalweg._src.estimator.run_config import RunConfig
 from thalweg._src.estimator.spec import EstimatorSpec
-from thalweg._src.estimator.warm_starts import settings_of
+from thalweg._src.estimator.warm_starts import WarmStartSettings, settings_of
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import GraphKeys, device
 from thalweg._src.training.checkpoint.reader import list_variables, load_checkpoint, load_variable
 from thalweg._src.training.checkpoint.state import latest_checkpoint
@@ -25,6 +27,7 @@ from thalweg._src.training.device_setter import replica_device_setter
 from thalweg._src.training.mode_keys import ModeKeys
 from thalweg._src.training.session_run_hook import SessionRunHook
 from thalweg._src.training.variables.global_step import assert_global_step, create_global_step
+from thalweg._src.training.variables.variables import Variable
 
 
 @export("estimator.Estimator")
@@ -40,7 +43,7 @@ class Estimator:
         model_dir: PathLike | None = None,
         config: RunConfig | None = None,
         params: Mapping[str, Any] | None = None,
-        warm_start_from: Any = None,
+        warm_start_from: WarmStartSettings | PathLike | None = None,
     ) -> None:
         self._require_own_members()
         self._config = _with_model_dir(config, model_dir)
@@ -204,8 +207,8 @@ class Estimator:
         with device("/cpu:0"):
             return call_input_fn(input_fn, mode, self.params, self.config, **more)
 
-    def _create_and_assert_global_step(self, graph: Any) -> Any:
-        step = create_global_step(graph)
+    def _create_and_assert_global_step(self, graph: Graph | None) -> Variable:
+        step: Variable = create_global_step(graph)
         assert_global_step(step)
         return step
 
@@ -217,27 +220,27 @@ class Estimator:
         return int(reader.get_tensor(GraphKeys.GLOBAL_STEP)) if reader.has_tensor(GraphKeys.GLOBAL_STEP) else 0
 
 
-def _with_model_dir(config: RunConfig | None, model_dir: Any) -> RunConfig:
+def _with_model_dir(config: RunConfig | None, model_dir: PathLike | None) -> RunConfig:
     """Returns a RunConfig with a folder: the given one, that of the config, or a temporary one."""
     if config is None:
         config = RunConfig()
         logging.info("Using default config.")
     if not isinstance(config, RunConfig):
         raise ValueError(f"config must be an instance of `RunConfig`, received {config!r}")
-    given = None if model_dir is None else os.fspath(model_dir)
-    if given is not None and config.model_dir is not None and given != os.fspath(config.model_dir):
+    requested = None if model_dir is None else os.fspath(model_dir)
+    if requested is not None and config.model_dir is not None and requested != os.fspath(config.model_dir):
         raise ValueError(
             "`model_dir` are set both in constructor and `RunConfig`, but with different values. "
-            f"In constructor: {given!r}, in `RunConfig`: {config.model_dir!r}"
+            f"In constructor: {requested!r}, in `RunConfig`: {config.model_dir!r}"
         )
-    folder = given or config.model_dir
+    folder = requested or config.model_dir
     if folder is None:
         folder = tempfile.mkdtemp()
         logging.warning("Using temporary folder as model directory: %s", folder)
     return config.replace(model_dir=os.fspath(folder))
 
 
-def _device_setter(config: RunConfig) -> Callable[[Any], str] | None:
+def _device_setter(config: RunConfig) -> Callable[[Operation], str] | None:
     """Returns the device function of a task in a cluster with parameter servers."""
     return replica_device_setter(
         ps_tasks=config.num_ps_replicas,

@@ -12,6 +12,7 @@ import numpy as np
 from thalweg._src.base import dtypes, logging
 from thalweg._src.estimator import replicas
 from thalweg._src.estimator.calls import features_and_labels
+from thalweg._src.estimator.estimator_like import EstimatorLike
 from thalweg._src.estimator.spec import LOSS_KEY, EstimatorSpec
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.operation import Operation
@@ -79,7 +80,7 @@ class Evaluation:
         return dict(final.final_ops_values)
 
 
-def build(estimator: Any, input_fn: Callable[..., Any]) -> Evaluation:
+def build(estimator: EstimatorLike, input_fn: Callable[..., Any]) -> Evaluation:
     """Adds an evaluation of a model to the default graph."""
     set_random_seed(estimator._config.tf_random_seed)
     strategy = estimator._config.eval_distribute
@@ -117,7 +118,7 @@ def _metrics_with_loss(spec: EstimatorSpec) -> replicas.Metrics:
 
 
 def evaluate(
-    estimator: Any,
+    estimator: EstimatorLike,
     input_fn: Callable[..., Any],
     steps: int | None,
     hooks: list[SessionRunHook],

@@ -13,6 +13,7 @@ from thalweg._src.base.export import export
 from thalweg._src.base.formats.text import PathLike
 from thalweg._src.base.read_only import ReadOnly
 from thalweg._src.estimator.calls import parameter_names
+from thalweg._src.estimator.estimator_like import EstimatorLike
 from thalweg._src.estimator.event_values import events_of, numbers_of
 from thalweg._src.estimator.spec import LOSS_KEY
 from thalweg._src.graph.scopes import GraphKeys
@@ -28,7 +29,12 @@ class Exporter:
         raise TypeError(f"{type(self).__name__} does not implement name")
 
     def export(
-        self, estimator: Any, export_path: str, checkpoint_path: str, eval_result: Any, is_the_final_export: bool
+        self,
+        estimator: EstimatorLike,
+        export_path: str,
+        checkpoint_path: str,
+        eval_result: Any,
+        is_the_final_export: bool,
     ) -> Any:
         """Exports a model if it should be; returns the folder, or None."""
         raise TypeError(f"{type(self).__name__} does not implement export")
@@ -47,7 +53,7 @@ class _SavedModelExporter(Exporter):
         self._assets_extra = assets_extra
         self._as_text = as_text
 
-    def _export(self, estimator: Any, export_path: str, checkpoint_path: str) -> Any:
+    def _export(self, estimator: EstimatorLike, export_path: str, checkpoint_path: str) -> Any:
         return estimator.export_saved_model(
             export_path,
             self._serving_input_receiver_fn,
@@ -71,7 +77,12 @@ class FinalExporter(_SavedModelExporter):
         super().__init__(name, serving_input_receiver_fn, assets_extra, as_text)
 
     def export(
-        self, estimator: Any, export_path: str, checkpoint_path: str, eval_result: Any, is_the_final_export: bool
+        self,
+        estimator: EstimatorLike,
+        export_path: str,
+        checkpoint_path: str,
+        eval_result: Any,
+        is_the_final_export: bool,
     ) -> Any:
         """Exports the final model."""
         if not is_the_final_export:
@@ -96,7 +107,12 @@ class LatestExporter(_SavedModelExporter):
         self._exports_to_keep = _checked_count(exports_to_keep)
 
     def export(
-        self, estimator: Any, export_path: str, checkpoint_path: str, eval_result: Any, is_the_final_export: bool
+        self,
+        estimator: EstimatorLike,
+        export_path: str,
+        checkpoint_path: str,
+        eval_result: Any,
+        is_the_final_export: bool,
     ) -> Any:
         """Exports the model, and deletes exports that are too old."""
         path = self._export(estimator, export_path, checkpoint_path)
@@ -139,7 +155,12 @@ class BestExporter(_SavedModelExporter):
         self._best: Mapping[str, Any] | None = None
 
     def export(
-        self, estimator: Any, export_path: str, checkpoint_path: str, eval_result: Any, is_the_final_export: bool
+        self,
+        estimator: EstimatorLike,
+        export_path: str,
+        checkpoint_path: str,
+        eval_result: Any,
+        is_the_final_export: bool,
     ) -> Any:
         """Exports the model if it is the best, and deletes exports that are too old."""
         if self._model_dir != estimator.model_dir and self._event_file_pattern:

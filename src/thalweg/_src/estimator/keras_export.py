@@ -31,6 +31,7 @@ from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.ops.constants import placeholder
 from thalweg._src.graph.scopes import GraphKeys, add_to_collection
 from thalweg._src.keras.backend import state
+from thalweg._src.keras.engine.model import Model
 from thalweg._src.keras.optimizers.optimizer import Optimizer
 from thalweg._src.keras.saving.models import model_from_json
 from thalweg._src.training.checkpoint.object_checkpoint import Checkpoint
@@ -47,7 +48,7 @@ _DESCRIPTION = "saved_model.json"
 
 @export("keras.experimental.export_saved_model", "contrib.saved_model.save_keras_model")
 def export_saved_model(
-    model: Any,
+    model: Model,
     saved_model_path: PathLike,
     custom_objects: dict[str, Any] | None = None,
     as_text: bool = False,
@@ -79,7 +80,7 @@ def export_saved_model(
     write_saved_model(message, folder, as_text)
 
 
-def _write_files(model: Any, folder: str) -> None:
+def _write_files(model: Model, folder: str) -> None:
     """Writes the variables and the description of a model."""
     path, prefix = os.path.join(folder, ASSETS_DIRECTORY, _DESCRIPTION), variables_prefix(folder)
     with durable.typed_errors(folder):
@@ -89,7 +90,7 @@ def _write_files(model: Any, folder: str) -> None:
     model._checkpoint().write(prefix, None if executing_eagerly_outside_functions() else state.get_session())
 
 
-def _graph_of(model: Any, mode: str, copy_for: Any) -> Any:
+def _graph_of(model: Model, mode: str, copy_for: Any) -> Any:
     """Returns the graph of a copy of a model in a mode, with its signature and what restores its variables."""
     with Graph().as_default() as graph:
         create_global_step(graph)

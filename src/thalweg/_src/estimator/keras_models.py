@@ -16,6 +16,7 @@ from thalweg._src.graph.ops.control import group
 from thalweg._src.graph.ops.reshape import expand_dims
 from thalweg._src.keras.backend import state
 from thalweg._src.keras.backend.values import batch_get_value
+from thalweg._src.keras.engine.model import Model
 from thalweg._src.keras.metrics.base import Metric
 from thalweg._src.keras.optimizers.wrapping import TFOptimizer
 from thalweg._src.keras.saving.models import clone_model, load_model
@@ -28,7 +29,7 @@ from thalweg._src.training.variables.global_step import get_global_step
 
 @export("keras.estimator.model_to_estimator")
 def model_to_estimator(
-    keras_model: Any = None,
+    keras_model: Model | None = None,
     keras_model_path: PathLike | None = None,
     custom_objects: Mapping[str, Any] | None = None,
     model_dir: PathLike | None = None,
@@ -44,7 +45,7 @@ def model_to_estimator(
         raise ValueError("model_to_estimator: expected either keras_model or keras_model_path")
     if checkpoint_format != "saver":
         raise ValueError(f"checkpoint_format: expected 'saver', received {checkpoint_format!r}")
-    model = keras_model if keras_model_path is None else load_model(keras_model_path, dict(custom_objects or {}))
+    model: Any = keras_model if keras_model_path is None else load_model(keras_model_path, dict(custom_objects or {}))
     require_members("keras_model", model, "a Keras model", "optimizer", "layers")
     if model.optimizer is None:
         raise ValueError("The given keras model has not been compiled yet: call model.compile before this")
@@ -56,7 +57,7 @@ def model_to_estimator(
     return Estimator(_model_fn(model, dict(custom_objects or {})), model_dir, config)
 
 
-def _model_fn(model: Any, custom_objects: dict[str, Any]) -> Callable[..., EstimatorSpec]:
+def _model_fn(model: Model, custom_objects: dict[str, Any]) -> Callable[..., EstimatorSpec]:
     """Returns the function that builds a copy of a model in each mode."""
     values, copy_for = batch_get_value(model.weights), copy_maker(model, custom_objects)
 
@@ -72,10 +73,12 @@ def _model_fn(model: Any, custom_objects: dict[str, Any]) -> Callable[..., Estim
     return model_fn
 
 
-def copy_maker(model: Any, custom_objects: dict[str, Any]) -> Callable[[Any, str], Any]:
+def copy_maker(model: Model, custom_objects: dict[str, Any]) -> Callable[[Any, str], Any]:
     """Returns a function that makes a compiled copy of a model in the default graph, for features and a mode."""
     make_optimizer = _optimizer_maker(model.optimizer)
-    loss, metrics, loss_weights, weighted_metrics = model._compiled_with if model.optimizer is not None else [None] * 4
+    loss, metrics, loss_weights, weighted_metrics = (
+        model.compile_arguments if model.optimizer is not None else [None] * 4
+    )
 
     def copy_for(features: Any, mode: str) -> Any:
         state.set_learning_phase(mode == ModeKeys.TRAIN)
@@ -95,16 +98,16 @@ def copy_maker(model: Any, custom_objects: dict[str, Any]) -> Callable[[Any, str
     return copy_for
 
 
-def spec_of(model: Any, labels: Any, mode: str, scaffold: Scaffold | None = None) -> EstimatorSpec:
+def spec_of(model: Model, labels: Any, mode: str, scaffold: Scaffold | None = None) -> EstimatorSpec:
     """Returns the operations of a model in a mode."""
     predictions = dict(zip(model.output_names, model.outputs, strict=True))
     if mode == ModeKeys.PREDICT:
         return EstimatorSpec(mode, predictions, scaffold=scaffold)
     targets, weights = _targets(model, labels), [None] * len(model.outputs)
-    loss, _ = model._objectives.compute(model.outputs, targets, weights)
+    loss, _ = model.compiled_objectives.compute(model.outputs, targets, weights)
     if mode == ModeKeys.EVAL:
-        model._objectives.measure(model.outputs, targets, weights)
-        metrics = {metric.name: metric for _, metric, _ in model._objectives.metrics}
+        model.compiled_objectives.measure(model.outputs, targets, weights)
+        metrics = {metric.name: metric for _, metric, _ in model.compiled_objectives.metrics}
         return EstimatorSpec(mode, predictions, loss, eval_metric_ops=metrics, scaffold=scaffold)
     updates = [*model.get_updates_for(None), *model.get_updates_for(model.inputs)]
     minimized = loss if isinstance(model.optimizer, TFOptimizer) else scaled_loss(loss)  # a TFOptimizer does it
@@ -148,7 +151,7 @@ def _by_name(values: Any, names: list[str], what: str) -> list[Any]:
     return found
 
 
-def _inputs(model: Any, features: Any) -> list[Any]:
+def _inputs(model: Model, features: Any) -> list[Any]:
     found = _by_name(features, model.input_names, "features")
     return [
         tensor if tensor.dtype == wanted.dtype else cast(tensor, wanted.dtype)
@@ -156,7 +159,7 @@ def _inputs(model: Any, features: Any) -> list[Any]:
     ]
 
 
-def _targets(model: Any, labels: Any) -> list[Any]:
+def _targets(model: Model, labels: Any) -> list[Any]:
     """Returns the labels of each output, as `fit` would have them: with a last dimension of one."""
     found = _by_name(labels, model.output_names, "labels")
     return [

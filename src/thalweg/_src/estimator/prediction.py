@@ -8,6 +8,7 @@ from typing import Any
 from thalweg._src.base import logging
 from thalweg._src.base.errors import OutOfRangeError
 from thalweg._src.estimator.calls import features_and_labels
+from thalweg._src.estimator.estimator_like import EstimatorLike
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.scopes import GraphKeys, device, get_collection
 from thalweg._src.graph.seeds import set_random_seed
@@ -20,7 +21,7 @@ _ITERATORS = {"IteratorGetNext", "IteratorV2", "OneShotIterator", "Iterator"}
 
 
 def predict(
-    estimator: Any,
+    estimator: EstimatorLike,
     input_fn: Callable[..., Any],
     keys: Sequence[str] | None,
     hooks: list[SessionRunHook],

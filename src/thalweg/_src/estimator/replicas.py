@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from thalweg._src.estimator.calls import IteratorInitializerHook, pair
+from thalweg._src.estimator.estimator_like import EstimatorLike
 from thalweg._src.estimator.spec import EstimatorSpec
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.ops.control import group
@@ -28,14 +29,16 @@ def _mean_losses(strategy: Any) -> Iterator[None]:
         strategy._scale_loss_for_estimator = before
 
 
-def _iterator(estimator: Any, input_fn: Callable[..., Any], mode: str, strategy: Any) -> Any:
+def _iterator(estimator: EstimatorLike, input_fn: Callable[..., Any], mode: str, strategy: Any) -> Any:
     def call(context: Any) -> Any:
         return estimator._call_input_fn(input_fn, mode, input_context=context)
 
     return strategy.make_input_fn_iterator(call)
 
 
-def _called(estimator: Any, mode: str, iterator: Any, strategy: Any, chosen: Callable[..., Any]) -> tuple[Any, Any]:
+def _called(
+    estimator: EstimatorLike, mode: str, iterator: Any, strategy: Any, chosen: Callable[..., Any]
+) -> tuple[Any, Any]:
     """Returns the first replica's spec, and what `chosen` takes from the spec of each replica."""
     first: list[EstimatorSpec] = []
 
@@ -51,7 +54,7 @@ def _called(estimator: Any, mode: str, iterator: Any, strategy: Any, chosen: Cal
 
 
 def training_spec(
-    estimator: Any, input_fn: Callable[..., Any], strategy: Any
+    estimator: EstimatorLike, input_fn: Callable[..., Any], strategy: Any
 ) -> tuple[EstimatorSpec, list[SessionRunHook]]:
     """Returns the spec of training in all replicas, and the hooks of the input."""
     with _mean_losses(strategy), strategy.scope():
@@ -66,7 +69,10 @@ def training_spec(
 
 
 def evaluation_spec(
-    estimator: Any, input_fn: Callable[..., Any], strategy: Any, metrics_of: Callable[[EstimatorSpec], Metrics]
+    estimator: EstimatorLike,
+    input_fn: Callable[..., Any],
+    strategy: Any,
+    metrics_of: Callable[[EstimatorSpec], Metrics],
 ) -> tuple[EstimatorSpec, Metrics, list[SessionRunHook]]:
     """Returns the spec of the first replica, the metrics over all replicas, and the hooks of the input."""
     with strategy.scope():

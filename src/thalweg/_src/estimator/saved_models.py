@@ -12,6 +12,7 @@ from thalweg._src.base import logging
 from thalweg._src.deploy.saved_model.files import EVAL, SERVING, TRAINING
 from thalweg._src.deploy.saved_model.saved_model import SavedModelBuilder
 from thalweg._src.deploy.saved_model.signatures import is_valid_signature
+from thalweg._src.estimator.estimator_like import EstimatorLike
 from thalweg._src.estimator.export_outputs import EvalOutput, ExportOutput, TrainOutput, signature_defs
 from thalweg._src.estimator.spec import MODES, EstimatorSpec
 from thalweg._src.graph.graph import Graph
@@ -27,7 +28,7 @@ _EXTRA_FOLDER = "assets.extra"
 
 
 def export_all(
-    estimator: Any,
+    estimator: EstimatorLike,
     export_dir_base: Any,
     input_receiver_fns: Mapping[str, Callable[[], Any]],
     assets_extra: Mapping[str, Any] | None,
@@ -74,7 +75,7 @@ def timestamped_folder(base: str) -> str:
 
 
 def _add_mode(
-    estimator: Any,
+    estimator: EstimatorLike,
     builder: SavedModelBuilder,
     mode: str,
     input_receiver_fn: Callable[[], Any],

@@ -8,6 +8,8 @@ from typing import Any
 from thalweg._src.base import logging
 from thalweg._src.estimator import replicas
 from thalweg._src.estimator.calls import features_and_labels
+from thalweg._src.estimator.estimator_like import EstimatorLike
+from thalweg._src.estimator.run_config import RunConfig
 from thalweg._src.estimator.spec import EstimatorSpec
 from thalweg._src.estimator.warm_starts import start_from
 from thalweg._src.graph.graph import Graph
@@ -26,7 +28,7 @@ from thalweg._src.training.variables.global_step import global_step_read
 
 
 def train(
-    estimator: Any,
+    estimator: EstimatorLike,
     input_fn: Callable[..., Any],
     hooks: list[SessionRunHook],
     steps: int | None,
@@ -58,7 +60,7 @@ def train(
     logging.info("Loss for final step: %s.", loss)
 
 
-def _checked_listeners(listeners: Any) -> list[CheckpointSaverListener]:
+def _checked_listeners(listeners: Sequence[CheckpointSaverListener] | None) -> list[CheckpointSaverListener]:
     for listener in listeners or ():
         if not isinstance(listener, CheckpointSaverListener):
             raise TypeError(f"saving_listeners must be a list of CheckpointSaverListener, given: {listener!r}")
@@ -66,7 +68,7 @@ def _checked_listeners(listeners: Any) -> list[CheckpointSaverListener]:
 
 
 def _run(
-    estimator: Any, spec: EstimatorSpec, hooks: list[SessionRunHook], listeners: list[CheckpointSaverListener]
+    estimator: EstimatorLike, spec: EstimatorSpec, hooks: list[SessionRunHook], listeners: list[CheckpointSaverListener]
 ) -> Any:
     """Runs steps until a hook stops them, and returns the loss of the last one."""
     config = estimator._config
@@ -104,7 +106,7 @@ def _run(
     return loss
 
 
-def _saver(config: Any) -> Saver:
+def _saver(config: RunConfig) -> Saver:
     return Saver(
         sharded=True,
         max_to_keep=config.keep_checkpoint_max,
@@ -115,25 +117,25 @@ def _saver(config: Any) -> Saver:
 
 
 def _checkpoint_hooks(
-    estimator: Any, spec: EstimatorSpec, hooks: list[SessionRunHook], listeners: list[CheckpointSaverListener]
+    estimator: EstimatorLike, spec: EstimatorSpec, hooks: list[SessionRunHook], listeners: list[CheckpointSaverListener]
 ) -> list[SessionRunHook]:
     """Returns the hook that saves, unless the user has given one; the listeners are added to either."""
     config = estimator._config
-    made: list[SessionRunHook] = []
-    found = [hook for hook in (*hooks, *spec.training_chief_hooks) if isinstance(hook, CheckpointSaverHook)]
-    if not found and (config.save_checkpoints_secs or config.save_checkpoints_steps):
+    added: list[SessionRunHook] = []
+    savers = [hook for hook in (*hooks, *spec.training_chief_hooks) if isinstance(hook, CheckpointSaverHook)]
+    if not savers and (config.save_checkpoints_secs or config.save_checkpoints_steps):
         hook = CheckpointSaverHook(
             estimator.model_dir,
             save_secs=config.save_checkpoints_secs,
             save_steps=config.save_checkpoints_steps,
             scaffold=spec.scaffold,
         )
-        made, found = [hook], [hook]
+        added, savers = [hook], [hook]
     if listeners:
-        if not found:
+        if not savers:
             raise ValueError(
                 "saving_listeners need checkpoints: set save_checkpoints_steps or save_checkpoints_secs of the "
                 "RunConfig, or give a CheckpointSaverHook"
             )
-        found[0]._listeners.extend(listeners)
-    return made
+        savers[0]._listeners.extend(listeners)
+    return added

@@ -41,7 +41,7 @@ class WarmStartSettings(_Fields):
         return super().__new__(cls, ckpt_to_initialize_from, vars_to_warm_start, infos, names)
 
 
-def settings_of(warm_start_from: Any) -> WarmStartSettings | None:
+def settings_of(warm_start_from: object) -> WarmStartSettings | None:
     """Returns settings, for a checkpoint, a SavedModel or a folder of either too; None for None."""
     if warm_start_from is None:
         return None

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from thalweg._src.base.export import export
+from thalweg._src.keras.engine.trainable_model import TrainableModel
 from thalweg._src.keras.utils.generic import Progbar
 
 Logs = dict[str, Any] | None
@@ -24,7 +25,7 @@ class Callback:
         """Sets what is known of the training: epochs, steps, samples, metrics, verbose."""
         self.params = params
 
-    def set_model(self, model: Any) -> None:
+    def set_model(self, model: TrainableModel) -> None:
         """Sets the model that is trained."""
         self.model = model
 
@@ -82,7 +83,7 @@ class Callback:
 class CallbackList:
     """The callbacks of a training, an evaluation or a prediction, which are called one after the other."""
 
-    def __init__(self, callbacks: Iterable[Any], model: Any, params: dict[str, Any] | None) -> None:
+    def __init__(self, callbacks: Iterable[Any], model: TrainableModel, params: dict[str, Any] | None) -> None:
         """params: what callbacks are told; None if they know it already"""
         self.callbacks = list(callbacks)
         for callback in self.callbacks if params is not None else ():

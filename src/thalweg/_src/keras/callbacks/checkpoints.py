@@ -118,9 +118,9 @@ def _latest(pattern: str) -> str | None:
     """Returns the last written of the files and checkpoints whose names fit a pattern; None if there is none."""
     folder, name = os.path.split(pattern)
     described = re.compile(".*".join(map(re.escape, _FIELD.split(name))))
-    found = []
+    checkpoints = []
     for file in os.listdir(folder or ".") if os.path.isdir(folder or ".") else ():
         saved = file.removesuffix(_INDEX)
         if not _DATA.search(file) and described.fullmatch(saved):
-            found.append((os.path.getmtime(os.path.join(folder, file)), saved))
-    return os.path.join(folder, max(found)[1]) if found else None
+            checkpoints.append((os.path.getmtime(os.path.join(folder, file)), saved))
+    return os.path.join(folder, max(checkpoints)[1]) if checkpoints else None

@@ -27,6 +27,7 @@ from thalweg._src.keras.backend.functions import function
 from thalweg._src.keras.backend.settings import image_data_format
 from thalweg._src.keras.backend.values import get_value
 from thalweg._src.keras.callbacks.base import Callback, Logs
+from thalweg._src.keras.engine.trainable_model import TrainableModel
 from thalweg._src.training.checkpoint.state import update_checkpoint_state
 from thalweg._src.training.nn.summaries import histogram, image
 from thalweg._src.training.observe.file_writer import FileWriter
@@ -77,7 +78,7 @@ class TensorBoard(Callback):
 
     # -- points of the training ---------------------------------------------------------------------------------------
 
-    def set_model(self, model: Any) -> None:
+    def set_model(self, model: TrainableModel) -> None:
         """Starts an event file for the training of a model."""
         super().set_model(model)
         self.merged = None
@@ -90,13 +91,13 @@ class TensorBoard(Callback):
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         """Has the validation of the epoch write histograms, if they are due."""
         if self.histogram_freq and epoch % self.histogram_freq == 0 and not executing_eagerly_outside_functions():
-            steps = self.model._steps
+            steps = self.model.compiled_steps
             tested = steps.test
 
             def test(batch: Any) -> Any:
-                found = tested(batch)
+                values = tested(batch)
                 self._write_validation(batch)
-                return found
+                return values
 
             steps.test = test
 
@@ -116,7 +117,7 @@ class TensorBoard(Callback):
             if executing_eagerly_outside_functions():
                 self._write_weights(epoch)
             else:
-                vars(self.model._steps).pop("test", None)
+                vars(self.model.compiled_steps).pop("test", None)
         if self.embeddings_freq and self.embeddings_data is not None and epoch % self.embeddings_freq == 0:
             self._write_embeddings(epoch)
         self.writer.flush()
@@ -144,34 +145,34 @@ class TensorBoard(Callback):
 
     def _write_validation(self, batch: Any) -> None:
         """Writes the summaries of a graph for a batch of the validation."""
-        steps = self.model._steps
-        targets, weights = steps._fed(batch.targets, True), steps._fed(batch.weights, False)
+        steps = self.model.compiled_steps
+        targets, weights = steps.placeholders_for(batch.targets, True), steps.placeholders_for(batch.weights, False)
         if self.merged is None:
             with state.get_graph().as_default(), name_scope(None):
                 self.merged = self._merged(targets, weights)
         fed = [*self.model.inputs, *targets, *weights]
-        given = [*batch.inputs, *batch.targets, *batch.weights]
-        feeds = {tensor: value for tensor, value in zip(fed, given) if value is not None}
+        values = [*batch.inputs, *batch.targets, *batch.weights]
+        feeds = {tensor: value for tensor, value in zip(fed, values) if value is not None}
         self.writer.add_summary(state.get_session().run(self.merged, feeds), self._validation_batches)
         self._validation_batches += 1
 
     def _merged(self, targets: Sequence[Any], weights: Sequence[Any]) -> Tensor:
         """Returns the summaries of weights, gradients and outputs of layers, with those of the program's own."""
         model = self.model
-        made = list(state.get_graph().get_collection(GraphKeys.SUMMARIES))
-        total = model._objectives.compute(model.outputs, targets, weights)[0] if self.write_grads else None
+        all_summaries = list(state.get_graph().get_collection(GraphKeys.SUMMARIES))
+        total = model.compiled_objectives.compute(model.outputs, targets, weights)[0] if self.write_grads else None
         for layer in model.layers:
             for weight in layer.weights:
-                made.append(histogram(_tag(weight), weight, collections=()))
+                all_summaries.append(histogram(_tag(weight), weight, collections=()))
                 picture = _picture(weight) if self.write_images else None
                 if picture is not None:
-                    made.append(image(_tag(weight), picture, collections=()))
+                    all_summaries.append(image(_tag(weight), picture, collections=()))
             trained = layer.trainable_weights if self.write_grads else ()
             for weight, gradient in zip(trained, model.optimizer.get_gradients(total, trained) if trained else ()):
                 values = gradient.values if isinstance(gradient, IndexedSlices) else gradient
-                made.append(histogram(f"{_tag(weight)}_grad", values, collections=()))
-            made += [histogram(tag, output, collections=()) for tag, output in _outputs(layer)]
-        return merge_summary(made)
+                all_summaries.append(histogram(f"{_tag(weight)}_grad", values, collections=()))
+            all_summaries += [histogram(tag, output, collections=()) for tag, output in _outputs(layer)]
+        return merge_summary(all_summaries)
 
     def _write_weights(self, epoch: int) -> None:
         """Writes the weights of layers, eagerly."""
@@ -193,24 +194,24 @@ class TensorBoard(Callback):
 
     def _configure_projector(self) -> None:
         """Tells TensorBoard's projector the names of the embeddings, and the files that describe their rows."""
-        metadata, parts = self.embeddings_metadata, []
+        metadata, embeddings = self.embeddings_metadata, []
         for layer in self._embedded():
             rows = metadata.get(layer.name) if isinstance(metadata, dict) else metadata
             described = [] if rows is None else [f"  metadata_path: {json.dumps(os.fspath(rows))}\n"]
             name = json.dumps(f"{layer.name}_embedding:0")
-            parts.append("".join(["embeddings {\n", f"  tensor_name: {name}\n", *described, "}\n"]))
+            embeddings.append("".join(["embeddings {\n", f"  tensor_name: {name}\n", *described, "}\n"]))
         with open(os.path.join(self.log_dir, _PROJECTOR), "w", encoding="utf-8") as file:
-            file.write("".join(parts))
+            file.write("".join(embeddings))
 
     def _write_embeddings(self, epoch: int) -> None:
         """Writes a checkpoint of the outputs of layers for the data to embed, one row for each example."""
         layers, inputs = self._embedded(), nest.flatten(self.embeddings_data)
         compute = function(self.model.inputs, [layer.output for layer in layers])
         rows = range(0, len(inputs[0]), self.batch_size)
-        found = [compute([array[start : start + self.batch_size] for array in inputs]) for start in rows]
+        outputs_by_batch = [compute([array[start : start + self.batch_size] for array in inputs]) for start in rows]
         prefix = os.path.join(self.log_dir, f"{_EMBEDDINGS}-{epoch}")
         with BundleWriter(prefix) as bundle:
-            for layer, batches in zip(layers, zip(*found)):
+            for layer, batches in zip(layers, zip(*outputs_by_batch)):
                 whole = np.concatenate(batches)
                 table = np.ascontiguousarray(whole.reshape(len(whole), -1))
                 bundle.add(f"{layer.name}_embedding", dtypes.as_dtype(table.dtype), table.shape, table)
@@ -226,7 +227,7 @@ def _outputs(layer: Any) -> Iterator[tuple[str, Any]]:
     """Yields tags and outputs of a layer; one that was called several times, or never, has none."""
     output = getattr(layer, "output", None)
     if isinstance(output, list | tuple):
-        yield from ((f"{layer.name}_out_{index}", each) for index, each in enumerate(output))
+        yield from ((f"{layer.name}_out_{index}", tensor) for index, tensor in enumerate(output))
     elif output is not None:
         yield f"{layer.name}_out", output
 

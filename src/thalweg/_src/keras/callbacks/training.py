@@ -27,15 +27,15 @@ def grows(mode: str, monitor: str, callback: str) -> bool:
 
 def monitored(logs: Logs, monitor: str, callback: str) -> Any:
     """Returns the value of a measured quantity; without one it warns, and returns None."""
-    found = (logs or {}).get(monitor)
-    if found is None:
+    value = (logs or {}).get(monitor)
+    if value is None:
         logging.warning(
             "%s: %r was not measured, so nothing is decided in this epoch; measured are: %s",
             callback,
             monitor,
             ", ".join(logs or ()),
         )
-    return found
+    return value
 
 
 @export("keras.callbacks.EarlyStopping")
@@ -257,7 +257,7 @@ class LambdaCallback(Callback):
         **kwargs: Any,
     ) -> None:
         super().__init__()
-        given = {
+        functions = {
             "on_epoch_begin": on_epoch_begin,
             "on_epoch_end": on_epoch_end,
             "on_batch_begin": on_batch_begin,
@@ -266,7 +266,7 @@ class LambdaCallback(Callback):
             "on_train_end": on_train_end,
         }
         vars(self).update(kwargs)
-        vars(self).update({point: function for point, function in given.items() if function is not None})
+        vars(self).update({point: function for point, function in functions.items() if function is not None})
 
 
 @export("keras.callbacks.BaseLogger")

@@ -164,19 +164,19 @@ class Layer(Tracking, PlainLayer):
 
     def set_weights(self, weights: Any) -> None:
         """Sets the values of the variables, in the order of `get_weights`."""
-        own = self.weights
-        if len(own) != len(weights):
+        variables = self.weights
+        if len(variables) != len(weights):
             raise ValueError(
                 f"You called `set_weights(weights)` on layer {self.name!r} with {len(weights)} arrays, but it has "
-                f"{len(own)} weights: {', '.join(weight.name for weight in own)}"
+                f"{len(variables)} weights: {', '.join(weight.name for weight in variables)}"
             )
-        for variable, value in zip(own, weights):
+        for variable, value in zip(variables, weights):
             if tuple(np.shape(value)) != tuple(variable.shape.as_list()):
                 raise ValueError(
                     f"Layer weight shape {tuple(variable.shape.as_list())} not compatible with provided weight shape "
                     f"{tuple(np.shape(value))}"
                 )
-        batch_set_value(list(zip(own, weights)))
+        batch_set_value(list(zip(variables, weights)))
 
     @contextlib.contextmanager
     def _unpartitioned(self) -> Iterator[None]:
@@ -206,30 +206,30 @@ class Layer(Tracking, PlainLayer):
         shape = self.compute_output_shape(nest.map_structure(lambda spec: spec.shape, input_signature))
         kind = dtypes.as_dtype(self._dtype or nest.flatten(input_signature)[0].dtype)
         kinds = type(nest.flatten(input_signature)[0])
-        return tracking.map_shapes(lambda each: kinds(each, kind), shape)
+        return tracking.map_shapes(lambda output_shape: kinds(output_shape, kind), shape)
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """Applies the layer; the first call creates the variables."""
         inputs = _as_tensors(inputs)
         flat = nest.flatten(inputs)
-        if executing_eagerly() and any(isinstance(each, Tensor) and not each.is_eager for each in flat):
+        if executing_eagerly() and any(isinstance(leaf, Tensor) and not leaf.is_eager for leaf in flat):
             with state.get_graph().as_default():  # a model is made of symbolic tensors
                 return self(inputs, *args, **kwargs)
         is_outermost = not call_context.is_in_call()
         if is_outermost and not executing_eagerly():
             inputs = with_history(inputs)
             flat = nest.flatten(inputs)
-        given = {**dict(zip(_names_after_inputs(type(self).call), args)), **kwargs}
+        call_arguments = {**dict(zip(_names_after_inputs(type(self).call), args)), **kwargs}
         self._begin_call()
-        outputs = self._called(inputs, flat, given)
+        outputs = self._called(inputs, flat, call_arguments)
         if is_outermost and all_have_history(flat):
             outputs = nest.map_structure(lambda tensor: identity(tensor) if _is_in(tensor, flat) else tensor, outputs)
-            Node(self, inputs, outputs, given)
+            Node(self, inputs, outputs, call_arguments)
         return outputs
 
-    def _called(self, inputs: Any, flat: list[Any], given: dict[str, Any]) -> Any:
+    def _called(self, inputs: Any, flat: list[Any], call_arguments: dict[str, Any]) -> Any:
         """Returns the outputs, with their masks; creates the variables before that if there are none."""
-        arguments = self._arguments(inputs, given)
+        arguments = self._arguments(inputs, call_arguments)
         with call_context.entered(self, arguments.get("training")), name_scope(self._name_scope()):
             if self.input_spec is not None:
                 require_inputs(self.input_spec, flat, self.name)
@@ -255,9 +255,9 @@ class Layer(Tracking, PlainLayer):
         """Returns whether `call` has an argument of a name."""
         return name in _parameters(type(self).call)
 
-    def _arguments(self, inputs: Any, given: dict[str, Any]) -> dict[str, Any]:
+    def _arguments(self, inputs: Any, call_arguments: dict[str, Any]) -> dict[str, Any]:
         """Returns the arguments of `call` by name, with the masks of the inputs and the learning phase added."""
-        arguments = dict(given)
+        arguments = dict(call_arguments)
         if self.takes_argument("mask") and arguments.get("mask") is None:
             masks = nest.map_structure(mask_of, inputs)
             if any(mask is not None for mask in nest.flatten(masks)):
@@ -284,8 +284,8 @@ class Layer(Tracking, PlainLayer):
         """Sets the mask of each output."""
         if type(self).compute_mask is Layer.compute_mask and not self.supports_masking:
             return
-        given = arguments["mask"] if "mask" in arguments else nest.map_structure(mask_of, inputs)
-        masks, tensors = self.compute_mask(inputs, given), nest.flatten(outputs)
+        input_masks = arguments["mask"] if "mask" in arguments else nest.map_structure(mask_of, inputs)
+        masks, tensors = self.compute_mask(inputs, input_masks), nest.flatten(outputs)
         listed = list(masks) if isinstance(masks, list | tuple) else [masks] * len(tensors)
         for tensor, mask in zip(tensors, listed):
             if mask is not None and not _is_in(tensor, flat):
@@ -303,16 +303,16 @@ class Layer(Tracking, PlainLayer):
         if self.dynamic:
             config["dynamic"] = True
         if type(self).get_config is Layer.get_config and type(self).__init__ is not Layer.__init__:
-            known = {*config, *_OPTIONS, "dtype", "dynamic", "self", "args", "kwargs"}
-            if any(name not in known for name in _parameters(type(self).__init__)):
+            described = {*config, *_OPTIONS, "dtype", "dynamic", "self", "args", "kwargs"}
+            if any(name not in described for name in _parameters(type(self).__init__)):
                 raise NotImplementedError(f"{type(self).__name__}: a layer with arguments of its own needs get_config")
         return config
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
         """Returns a layer made from the result of `get_config`."""
-        given = expected(dict, config).items()
-        return cls(**{name: value for name, value in given if not _changes_nothing(name, value)})
+        arguments = expected(dict, config).items()
+        return cls(**{name: value for name, value in arguments if not _changes_nothing(name, value)})
 
 
 Layer.__new__.__signature__ = inspect.signature(Layer.__init__)  # type: ignore[attr-defined]  # for help()

@@ -14,7 +14,7 @@ from thalweg._src.base import errors
 from thalweg._src.graph import nest
 from thalweg._src.graph.default import executing_eagerly_outside_functions
 from thalweg._src.keras.backend import state
-from thalweg._src.keras.engine.steps import Batch, sizes_of
+from thalweg._src.keras.engine.batch import Batch, sizes_of
 from thalweg._src.keras.utils.data_utils import Sequence as BatchSequence
 from thalweg._src.keras.utils.workers import QueueOptions, SequenceEnqueuer, batches_of
 from thalweg._src.training.data.dataset import Dataset
@@ -62,7 +62,9 @@ class ArrayBatches:
             np.random.shuffle(order)
         for start in range(0, count, self._size):
             rows = slice(start, start + self._size) if not self._shuffle else order[start : start + self._size]
-            yield Batch(*(_take(part, rows) for part in (self._whole.inputs, self._whole.targets, self._whole.weights)))
+            yield Batch(
+                *(_take(values, rows) for values in (self._whole.inputs, self._whole.targets, self._whole.weights))
+            )
 
     def close(self) -> None:
         """Does nothing: arrays need no workers."""
@@ -181,17 +183,17 @@ def standardized(data: Any, names: Sequence[str], shapes: Sequence[Any], what: s
         missing = [name for name in names if name not in data]
         if missing:
             raise ValueError(f'No data provided for "{missing[0]}". Need data for each key in: {list(names)}')
-        found = [data[name] for name in names]
+        arrays = [data[name] for name in names]
     elif isinstance(data, list | tuple) and (len(names) > 1 or (len(data) == 1 and np.ndim(data[0]) > 0)):
-        found = list(data)
+        arrays = list(data)
     else:
-        found = [data]
-    if len(found) != len(names):
+        arrays = [data]
+    if len(arrays) != len(names):
         raise ValueError(
             f"Error when checking model {what}: the list of Numpy arrays that you are passing to your model is not the "
-            f"size the model expected. Expected to see {len(names)} array(s), but instead got {len(found)} arrays."
+            f"size the model expected. Expected to see {len(names)} array(s), but instead got {len(arrays)} arrays."
         )
-    return [_fitted(value, name, shape, what) for value, name, shape in zip(found, names, shapes)]
+    return [_fitted(value, name, shape, what) for value, name, shape in zip(arrays, names, shapes)]
 
 
 def _fitted(value: Any, name: str, shape: Any, what: str) -> Any:
@@ -203,17 +205,17 @@ def _fitted(value: Any, name: str, shape: Any, what: str) -> Any:
         value = value[:, None]
     if shape is None:
         return value
-    found = sizes_of(value)
-    if len(found) != len(shape):
+    sizes = sizes_of(value)
+    if len(sizes) != len(shape):
         raise ValueError(
             f"Error when checking {what}: expected {name} to have {len(shape)} dimensions, but got array with shape "
-            f"{found}"
+            f"{sizes}"
         )
-    for size, expected in zip(found[1:], shape[1:]):
+    for size, expected in zip(sizes[1:], shape[1:]):
         if expected is not None and size is not None and int(size) != expected:
             raise ValueError(
                 f"Error when checking {what}: expected {name} to have shape {tuple(shape[1:])} but got array with "
-                f"shape {found[1:]}"
+                f"shape {sizes[1:]}"
             )
     return value
 
@@ -221,7 +223,8 @@ def _fitted(value: Any, name: str, shape: Any, what: str) -> Any:
 def require_equal_sizes(batch: Batch) -> None:
     """Raises ValueError if inputs, targets and weights have different numbers of examples."""
     sizes = [
-        sorted({sizes_of(v)[0] for v in part if v is not None}) for part in (batch.inputs, batch.targets, batch.weights)
+        sorted({sizes_of(v)[0] for v in column if v is not None})
+        for column in (batch.inputs, batch.targets, batch.weights)
     ]
     for values, what in zip(sizes, ("Input", "Target", "Sample weight")):
         if len(values) > 1:
@@ -243,13 +246,13 @@ def class_weights_of(targets: Any, class_weight: dict[int, float]) -> Any:
     unknown = sorted(set(classes.astype(int).tolist()) - set(class_weight))
     if unknown:
         raise ValueError(f"`class_weight` must contain all classes in the data. The classes {unknown} are missing.")
-    return np.asarray([class_weight[int(each)] for each in classes], np.float32)
+    return np.asarray([class_weight[int(label)] for label in classes], np.float32)
 
 
 def split(batch: Batch, fraction: float) -> tuple[Batch, Batch]:
     """Returns the first part of arrays for training, and the last part, a fraction of them, for validation."""
     at = int(batch.size * (1.0 - fraction))
-    parts = (batch.inputs, batch.targets, batch.weights)
+    columns = (batch.inputs, batch.targets, batch.weights)
     if at in (0, batch.size):
         raise ValueError(f"validation_split={fraction} leaves one of both parts of {batch.size} examples empty")
-    return Batch(*(_take(p, slice(0, at)) for p in parts)), Batch(*(_take(p, slice(at, None)) for p in parts))
+    return Batch(*(_take(p, slice(0, at)) for p in columns)), Batch(*(_take(p, slice(at, None)) for p in columns))

@@ -12,6 +12,7 @@ from thalweg._src.base.errors import MissingPackageError, require_kind
 from thalweg._src.graph import nest
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras.engine.base_layer import Layer
+from thalweg._src.keras.engine.graph_map import GraphModel
 from thalweg._src.keras.engine.node import has_history, history_of
 from thalweg._src.keras.engine.operation_layer import TensorFlowOpLayer
 from thalweg._src.keras.places import TOO_DEEP, at, entry, expected, short, within
@@ -24,7 +25,7 @@ Call = tuple[int, int, str, list[Source]]  # number of the layer, number of the 
 Made = dict[tuple[str, int], list[Tensor]]  # the outputs of calls, by layer and call
 
 
-def describe_graph(model: Any) -> dict[str, Any]:
+def describe_graph(model: GraphModel) -> dict[str, Any]:
     """Returns the description of a model: its layers with their configurations, and how they are connected."""
     if not model._is_graph_network:
         raise NotImplementedError(f"{type(model).__name__} has a `call` of its own, which no description contains")
@@ -33,7 +34,7 @@ def describe_graph(model: Any) -> dict[str, Any]:
     for layer in model.layers:
         if isinstance(layer, TensorFlowOpLayer):
             raise NotImplementedError(f"the operation {layer.name!r} between layers has no description; use Lambda")
-        nodes = [node for node in model._nodes if node.layer is layer and node.input_tensors]
+        nodes = [node for node in model.graph_nodes if node.layer is layer and node.input_tensors]
         layers.append(
             {
                 "name": layer.name,
@@ -50,11 +51,11 @@ def describe_graph(model: Any) -> dict[str, Any]:
     }
 
 
-def _node_numbers(model: Any) -> dict[Any, int]:
+def _node_numbers(model: GraphModel) -> dict[Any, int]:
     """Returns the number of each call among those of its layer in this model; a nested model begins with its own."""
     numbers: dict[Any, int] = {}
     counts: dict[int, int] = {}
-    for node in model._nodes:
+    for node in model.graph_nodes:
         start = 1 if getattr(node.layer, "_is_graph_network", False) else 0
         numbers[node] = counts.setdefault(id(node.layer), start)
         counts[id(node.layer)] += 1
@@ -77,15 +78,15 @@ def _describe_node(node: Any, numbers: dict[Any, int]) -> list[Any]:
 def make_graph(cls: Any, config: dict[str, Any], custom_objects: Any, deserialize: Deserialize) -> Any:
     """Returns the model that a description describes."""
     with within(config):
-        layers, waiting, made = _made_layers(config, custom_objects, deserialize)
+        layers, waiting, outputs_of_calls = _made_layers(config, custom_objects, deserialize)
         while waiting:
             left = []
             for call in waiting:
                 index, number, name, sources = call
-                if all(source[:2] in made for source in sources):
+                if all(source[:2] in outputs_of_calls for source in sources):
                     with at("layers", index, "inbound_nodes", number):
                         start = number + (1 if getattr(layers[index], "_is_graph_network", False) else 0)
-                        made[name, start] = _called(layers[index], sources, made)
+                        outputs_of_calls[name, start] = _called(layers[index], sources, outputs_of_calls)
                 else:
                     left.append(call)
             if len(left) == len(waiting):
@@ -95,7 +96,7 @@ def make_graph(cls: Any, config: dict[str, Any], custom_objects: Any, deserializ
                         f"the description of the model has calls whose inputs do not exist: {short(sources)}"
                     )
             waiting = left
-        inputs, outputs = (_ends(config, key, made) for key in ("input_layers", "output_layers"))
+        inputs, outputs = (_ends(config, key, outputs_of_calls) for key in ("input_layers", "output_layers"))
         return cls(inputs=_single(inputs), outputs=_single(outputs), name=config.get("name"))
 
 
@@ -105,7 +106,7 @@ def _made_layers(
     """Returns the layers of a model, their calls, and the outputs that they have before them."""
     layers: list[Any] = []
     calls: list[Call] = []
-    made: Made = {}
+    outputs: Made = {}
     for index, data in enumerate(entry(config, "layers", (list, tuple))):
         with at("layers", index):
             name, layer = entry(data, "name", str), deserialize(data, custom_objects)
@@ -113,18 +114,18 @@ def _made_layers(
                 raise TypeError(f"expected the description of a layer, received that of {layer!r}")
             layers.append(layer)
             if layer._inbound_nodes:  # an input, or a nested model
-                made[name, 0] = nest.flatten(layer._inbound_nodes[0].outputs)
+                outputs[name, 0] = nest.flatten(layer._inbound_nodes[0].outputs)
             for number, node in enumerate(entry(data, "inbound_nodes", (list, tuple))):
                 with at("inbound_nodes", number):
                     calls.append((index, number, name, _sources(node)))
-    return layers, calls, made
+    return layers, calls, outputs
 
 
 def _sources(node: Any) -> list[Source]:
     """Returns where the inputs of a call come from, as its description says."""
     if not expected((list, tuple), node):
         raise ValueError("expected at least one tensor, received none")
-    return [_source(each) for each in (node if isinstance(node[0], list | tuple) else [node])]
+    return [_source(description) for description in (node if isinstance(node[0], list | tuple) else [node])]
 
 
 def _source(value: Any) -> Source:
@@ -139,33 +140,33 @@ def _source(value: Any) -> Source:
     return name, call, index, arguments
 
 
-def _called(layer: Any, sources: list[Source], made: Made) -> list[Tensor]:
+def _called(layer: Any, sources: list[Source], outputs: Made) -> list[Tensor]:
     """Returns the outputs of a layer for inputs that were made before."""
-    inputs = [_output(source, made) for source in sources]
-    return nest.flatten(layer(_single(inputs), **_arguments(sources[0][3], made)))
+    inputs = [_output(source, outputs) for source in sources]
+    return nest.flatten(layer(_single(inputs), **_arguments(sources[0][3], outputs)))
 
 
-def _arguments(given: dict[str, Any], made: Made) -> dict[str, Any]:
+def _arguments(arguments: dict[str, Any], outputs: Made) -> dict[str, Any]:
     """Returns the other arguments of a call, in which the descriptions of tensors are replaced by these."""
 
     def value(leaf: Any) -> Any:
-        if isinstance(leaf, list) and len(leaf) == 3 and isinstance(leaf[0], str) and (leaf[0], leaf[1]) in made:
-            return _output(_source(leaf), made)
+        if isinstance(leaf, list) and len(leaf) == 3 and isinstance(leaf[0], str) and (leaf[0], leaf[1]) in outputs:
+            return _output(_source(leaf), outputs)
         return leaf
 
-    return {key: value(leaf) for key, leaf in given.items()}
+    return {key: value(leaf) for key, leaf in arguments.items()}
 
 
-def _ends(config: dict[str, Any], key: str, made: Made) -> list[Tensor]:
+def _ends(config: dict[str, Any], key: str, outputs: Made) -> list[Tensor]:
     """Returns the inputs or the outputs of a model."""
     described = entry(config, key, (list, tuple))
     with at(key):
-        return [_output(source, made) for source in _sources(described)]
+        return [_output(source, outputs) for source in _sources(described)]
 
 
-def _output(source: Source, made: Made) -> Tensor:
+def _output(source: Source, outputs_of_calls: Made) -> Tensor:
     name, call, index, _ = source
-    outputs = made.get((name, call), [])
+    outputs = outputs_of_calls.get((name, call), [])
     if not 0 <= index < len(outputs):
         raise ValueError(
             f"call {call} of the layer {short(name)!r} has {len(outputs)} outputs, and none of number {index}"
@@ -177,7 +178,7 @@ def _single(values: list[Any]) -> Any:
     return values[0] if len(values) == 1 else values
 
 
-def as_json(model: Any, **kwargs: Any) -> str:
+def as_json(model: GraphModel, **kwargs: Any) -> str:
     """Returns the description of a model as JSON."""
     content = {
         "class_name": type(model).__name__,
@@ -188,7 +189,7 @@ def as_json(model: Any, **kwargs: Any) -> str:
     return json.dumps(content, default=_plain, **kwargs)
 
 
-def as_yaml(model: Any, **kwargs: Any) -> str:
+def as_yaml(model: GraphModel, **kwargs: Any) -> str:
     """Returns the description of a model as YAML."""
     return str(yaml().safe_dump(json.loads(as_json(model)), **kwargs))
 
@@ -239,7 +240,7 @@ def _count(node: Any, counts: dict[int, int]) -> int:
         counts[id(node)] = _MAX_VALUES
         inner = node.value if isinstance(node.value, list) else ()
         counts[id(node)] = 1 + sum(
-            _count(each, counts) for item in inner for each in (item if isinstance(item, tuple) else (item,))
+            _count(value, counts) for item in inner for value in (item if isinstance(item, tuple) else (item,))
         )
     if counts[id(node)] >= _MAX_VALUES:
         raise ValueError(f"the description of the model has {_MAX_VALUES} values or more, most of them by its aliases")

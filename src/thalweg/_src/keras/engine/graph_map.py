@@ -4,10 +4,58 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras.engine.node import Node, has_history, node_of
+
+
+class GraphModel(Protocol):
+    """A model, whose graph is known if layers connect its inputs and outputs.
+
+    graph_nodes: the calls of that graph, from the inputs to the outputs
+    """
+
+    inputs: list[Tensor]
+    outputs: list[Tensor]
+    input_names: list[str]
+    output_names: list[str]
+    graph_nodes: list[Node]
+    _is_graph_network: bool
+
+    @property
+    def name(self) -> str:
+        """The name of the model, which is a layer too."""
+
+    @property
+    def layers(self) -> list[Any]:
+        """The layers of the model."""
+
+    @property
+    def weights(self) -> list[Any]:
+        """All variables, layer by layer."""
+
+    @property
+    def trainable_weights(self) -> list[Any]:
+        """The variables that are trained."""
+
+    @property
+    def non_trainable_weights(self) -> list[Any]:
+        """The variables that are not trained."""
+
+    @property
+    def losses(self) -> list[Tensor]:
+        """The losses that layers have added."""
+
+    @property
+    def metrics(self) -> list[Any]:
+        """The metrics that layers have added."""
+
+    def get_losses_for(self, inputs: Any) -> list[Tensor]:
+        """Returns the losses that depend on the inputs; for None, those that depend on no input."""
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the description of the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,20 +121,20 @@ def _depths(order: Sequence[Node], ends: set[Node]) -> dict[Node, int]:
 
 
 def _require_reachable(nodes: Sequence[Node], inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
-    known = set(inputs)
+    reachable = set(inputs)
     for node in nodes:
-        if all(tensor in known for tensor in node.output_tensors):
+        if all(tensor in reachable for tensor in node.output_tensors):
             continue
         for tensor in node.input_tensors:
-            if tensor not in known:
+            if tensor not in reachable:
                 raise ValueError(
                     f"Graph disconnected: cannot obtain value for tensor {tensor} at layer {node.layer.name!r}. It "
                     "does not depend on the inputs of the model alone; add what it depends on to them."
                 )
         if not node.input_tensors:
             raise ValueError(f"Graph disconnected: the input {node.layer.name!r} is not among the inputs of the model.")
-        known.update(node.output_tensors)
-    assert all(tensor in known for tensor in outputs)
+        reachable.update(node.output_tensors)
+    assert all(tensor in reachable for tensor in outputs)
 
 
 def _require_names(layers: Sequence[Any]) -> None:

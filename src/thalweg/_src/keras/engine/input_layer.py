@@ -95,5 +95,5 @@ def Input(
     if isinstance(shape, int):
         shape = (shape,)
     layer = InputLayer(shape, batch_size, dtype, tensor, sparse, name)
-    made: Tensor = layer._inbound_nodes[0].outputs
-    return made
+    symbol: Tensor = layer._inbound_nodes[0].outputs
+    return symbol

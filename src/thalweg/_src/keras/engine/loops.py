@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Container, Sequence
 from typing import Any
 
 import numpy as np
 
-from thalweg._src.keras.callbacks.base import CallbackList, History, ProgbarLogger
+from thalweg._src.keras.callbacks.base import Callback, CallbackList, History, ProgbarLogger
+from thalweg._src.keras.engine.batch import Batch
 from thalweg._src.keras.engine.batches import Batches
-from thalweg._src.keras.engine.steps import Batch
+from thalweg._src.keras.engine.trainable_model import TrainableModel
 
 
 class Averages:
@@ -45,51 +46,48 @@ class Averages:
         return [float(value) if np.ndim(value) == 0 else value for value in self.logs.values()]
 
 
+def _progress(batches: Batches, verbose: int, averaged_metrics: Sequence[str] = ()) -> list[Callback]:
+    """Returns the callback that prints the progress, if anything is printed."""
+    return [ProgbarLogger("steps" if batches.samples is None else "samples", averaged_metrics)] if verbose else []
+
+
 def train(
-    model: Any,
+    model: TrainableModel,
     batches: Batches,
     epochs: int,
     initial_epoch: int,
     verbose: int,
-    callbacks: list[Any],
-    validate: Callable[[list[Any]], list[Any]] | None,
-    validation_freq: Any,
+    callbacks: list[Callback],
+    validation: Batches | None,
+    validation_freq: int | Container[int],
 ) -> History:
     """Trains a model for some epochs, and returns the history of its loss and metrics."""
     names = model.metrics_names
-    every = [*names, *(f"val_{name}" for name in names if validate is not None)]
     history = History()
-    own = (
-        [ProgbarLogger("samples" if batches.samples is not None else "steps", names[model._num_losses :])]
-        if verbose
-        else []
-    )
     params = {
         "batch_size": batches.batch_size,
         "epochs": epochs,
         "steps": batches.steps,
         "samples": batches.samples,
         "verbose": verbose,
-        "do_validation": validate is not None,
-        "metrics": every,
+        "do_validation": validation is not None,
+        "metrics": [*names, *(f"val_{name}" for name in names if validation is not None)],
     }
-    calls = CallbackList([*own, *callbacks, history], model, params)
+    progress = _progress(batches, verbose, names[model.compiled_objectives.num_losses :])
+    calls = CallbackList([*progress, *callbacks, history], model, params)
     model.history = history
     model.stop_training = False
     if verbose and batches.samples is not None:
-        held = (
-            ""
-            if validate is None or model._validation_samples is None
-            else f", validate on {model._validation_samples} samples"
-        )
-        print(f"Train on {batches.samples} samples{held}")
+        samples = None if validation is None else validation.samples
+        print(f"Train on {batches.samples} samples{'' if samples is None else f', validate on {samples} samples'}")
     calls.call("on_train_begin", {})
     for epoch in range(initial_epoch, epochs):
         model.reset_metrics()
         calls.call("on_epoch_begin", epoch, {})
         logs = _epoch(model, batches, calls)
-        if validate is not None and _is_due(epoch, validation_freq):
-            logs.update(zip((f"val_{name}" for name in names), validate(callbacks)))
+        if validation is not None and _is_due(epoch, validation_freq):
+            values = test(model, validation, 0, callbacks, is_validation=True)
+            logs.update(zip((f"val_{name}" for name in names), values))
         calls.call("on_epoch_end", epoch, logs)
         if model.stop_training:
             break
@@ -97,13 +95,13 @@ def train(
     return history
 
 
-def _epoch(model: Any, batches: Batches, calls: CallbackList) -> dict[str, Any]:
+def _epoch(model: TrainableModel, batches: Batches, calls: CallbackList) -> dict[str, Any]:
     names = model.metrics_names
-    averages = Averages(names, model._num_losses)
+    averages = Averages(names, model.compiled_objectives.num_losses)
     count = 0
     for number, batch in enumerate(batches.epoch()):
         calls.call("on_train_batch_begin", number, {"batch": number, "size": batch.size})
-        values = model._steps.train(batch)
+        values = model.compiled_steps.train(batch)
         averages.add(values, batch.size)
         logs = {"batch": number, "size": batch.size, **dict(zip(names, values))}
         calls.call("on_train_batch_end", number, logs)
@@ -114,62 +112,53 @@ def _epoch(model: Any, batches: Batches, calls: CallbackList) -> dict[str, Any]:
         raise ValueError("Empty training data.")
     if batches.steps is None:
         batches.steps = count
-    return {name: _number(value) for name, value in averages.logs.items()}
+    return {name: value if np.ndim(value) else np.asarray(value)[()] for name, value in averages.logs.items()}
 
 
-def _number(value: Any) -> Any:
-    return value if np.ndim(value) else np.asarray(value)[()]
-
-
-def _is_due(epoch: int, validation_freq: Any) -> bool:
+def _is_due(epoch: int, validation_freq: int | Container[int]) -> bool:
     if isinstance(validation_freq, int):
         return (epoch + 1) % validation_freq == 0
     return epoch + 1 in validation_freq
 
 
 def test(
-    model: Any,
+    model: TrainableModel,
     batches: Batches,
     verbose: int = 0,
-    callbacks: list[Any] | None = None,
+    callbacks: Sequence[Callback] = (),
     is_validation: bool = False,
 ) -> list[Any]:
     """Returns the loss and the metrics of a model, averaged over batches.
 
     is_validation: whether it is a part of a training, whose callbacks know what they are for already
     """
-    averages = Averages(model.metrics_names, model._num_losses)
-    own = (
-        [ProgbarLogger("samples" if batches.samples is not None else "steps", model.metrics_names[1:])]
-        if verbose
-        else []
-    )
+    names = model.metrics_names
+    averages = Averages(names, model.compiled_objectives.num_losses)
     params = {
         "batch_size": batches.batch_size,
         "steps": batches.steps,
         "samples": batches.samples,
         "verbose": verbose,
         "epochs": None,
-        "metrics": model.metrics_names,
+        "metrics": names,
     }
-    calls = CallbackList([*own, *(callbacks or ())], model, None if is_validation else params)
+    progress = _progress(batches, verbose, names[1:])
+    calls = CallbackList([*progress, *callbacks], model, None if is_validation else params)
     model.reset_metrics()
     calls.call("on_test_begin", {})
     for number, batch in enumerate(batches.epoch()):
         calls.call("on_test_batch_begin", number, {"batch": number, "size": batch.size})
-        values = model._steps.test(batch)
+        values = model.compiled_steps.test(batch)
         averages.add(values, batch.size)
-        calls.call(
-            "on_test_batch_end", number, {"batch": number, "size": batch.size, **dict(zip(model.metrics_names, values))}
-        )
+        logs = {"batch": number, "size": batch.size, **dict(zip(names, values))}
+        calls.call("on_test_batch_end", number, logs)
     calls.call("on_test_end", {})
     return averages.values
 
 
-def predict(model: Any, batches: Batches, verbose: int = 0, callbacks: list[Any] | None = None) -> list[Any]:
+def predict(model: TrainableModel, batches: Batches, verbose: int = 0, callbacks: Sequence[Callback] = ()) -> list[Any]:
     """Returns the outputs of a model for all batches, one after the other."""
-    found: list[list[Any]] = []
-    own = [ProgbarLogger("samples" if batches.samples is not None else "steps")] if verbose else []
+    outputs_by_batch: list[list[Any]] = []
     params: dict[str, Any] = {
         "steps": batches.steps,
         "samples": batches.samples,
@@ -177,12 +166,12 @@ def predict(model: Any, batches: Batches, verbose: int = 0, callbacks: list[Any]
         "epochs": None,
         "metrics": [],
     }
-    calls = CallbackList([*own, *(callbacks or ())], model, params)
+    calls = CallbackList([*_progress(batches, verbose), *callbacks], model, params)
     calls.call("on_predict_begin", {})
     for number, batch in enumerate(batches.epoch()):
         calls.call("on_predict_batch_begin", number, {"batch": number, "size": batch.size})
-        outputs = model._steps.predict(Batch(batch.inputs))
-        found.append(outputs)
+        outputs = model.compiled_steps.predict(Batch(batch.inputs))
+        outputs_by_batch.append(outputs)
         calls.call("on_predict_batch_end", number, {"batch": number, "size": batch.size, "outputs": outputs})
     calls.call("on_predict_end", {})
-    return [np.concatenate(parts) for parts in zip(*found)]
+    return [np.concatenate(arrays) for arrays in zip(*outputs_by_batch)]

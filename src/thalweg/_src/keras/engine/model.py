@@ -13,12 +13,15 @@ from thalweg._src.graph import nest
 from thalweg._src.graph.default import executing_eagerly_outside_functions
 from thalweg._src.keras.backend import state
 from thalweg._src.keras.engine import batches, loops
+from thalweg._src.keras.engine.batch import Batch
 from thalweg._src.keras.engine.batches import ArrayBatches, Batches, IteratedBatches
 from thalweg._src.keras.engine.input_layer import Input
 from thalweg._src.keras.engine.network import Network
 from thalweg._src.keras.engine.objectives import Objectives
 from thalweg._src.keras.engine.replica_steps import EagerReplicaSteps, SessionReplicaSteps
-from thalweg._src.keras.engine.steps import Batch, EagerSteps, SessionSteps, Steps
+from thalweg._src.keras.engine.steps import EagerSteps, SessionSteps
+from thalweg._src.keras.engine.tracking import Tracking
+from thalweg._src.keras.engine.trainable_model import Steps
 from thalweg._src.keras.losses import functions
 from thalweg._src.keras.optimizers import lookup as optimizers
 from thalweg._src.keras.utils.workers import QueueOptions
@@ -36,13 +39,11 @@ class Model(Network):
         super().__init__(inputs, outputs, name, **kwargs)
         self.history: Any = None
         self.loss: Any = None
-        self._objectives: Any = None
-        self._made_steps: Any = None
+        self.compiled_objectives: Any = None
+        self._compiled_steps: Steps | None = None
         self._run_eagerly: bool | None = None
-        self._validation_samples: int | None = None
-        self._takes_list = False
-        self._compiled_trainable: list[tuple[Any, bool]] = []
-        self._strategy: Any = get_strategy() if has_strategy() else None
+        self._compiled_trainable: list[tuple[Tracking, bool]] = []
+        self._strategy = get_strategy() if has_strategy() else None
 
     # -- compiling ----------------------------------------------------------------------------------------------------
 
@@ -73,9 +74,9 @@ class Model(Network):
         self.loss = loss or {}
         self.loss_weights = loss_weights
         self.sample_weight_mode = sample_weight_mode
-        self._compiled_with = (loss, metrics, loss_weights, weighted_metrics)
+        self.compile_arguments = (loss, metrics, loss_weights, weighted_metrics)
         self._compiled_trainable = self._trainable_state()
-        self._made_steps = self._objectives = None
+        self._compiled_steps = self.compiled_objectives = None
         if self.outputs is not None:
             self._prepare()
 
@@ -94,14 +95,14 @@ class Model(Network):
 
     def _prepare(self) -> None:
         """Makes the losses and metrics, once the outputs are known."""
-        if self._objectives is None:
+        if self.compiled_objectives is None:
             is_inside = self._strategy is None or current_mode() is not None  # of a scope, or a replica
-            with contextlib.nullcontext() if is_inside else self._strategy.scope():
-                self._objectives = Objectives(self, *self._compiled_with)
-                self._objectives.prepare(self.outputs)
+            with self._strategy.scope() if self._strategy is not None and not is_inside else contextlib.nullcontext():
+                self.compiled_objectives = Objectives(self, *self.compile_arguments)
+                self.compiled_objectives.prepare(self.outputs)
 
     @contextlib.contextmanager
-    def _as_compiled(self) -> Iterator[None]:
+    def trained_as_compiled(self) -> Iterator[None]:
         """Context manager: the layers that are trained are those that were when the model was compiled."""
         now = [(layer, layer._trainable) for layer, _ in self._compiled_trainable]
         try:
@@ -124,32 +125,29 @@ class Model(Network):
     @run_eagerly.setter
     def run_eagerly(self, value: bool) -> None:
         self._run_eagerly = value
-        self._made_steps = None
+        self._compiled_steps = None
 
     @property
-    def _steps(self) -> Steps:
-        if self._made_steps is None:
+    def compiled_steps(self) -> Steps:
+        """What trains, tests and predicts a batch."""
+        if self._compiled_steps is None:
             is_eager, strategy = executing_eagerly_outside_functions(), self._strategy
             if strategy is not None and is_eager:
-                self._made_steps = EagerReplicaSteps(self, strategy, not self.run_eagerly)
+                self._compiled_steps = EagerReplicaSteps(self, strategy, not self.run_eagerly)
             elif strategy is not None:
-                self._made_steps = SessionReplicaSteps(self, strategy)
+                self._compiled_steps = SessionReplicaSteps(self, strategy)
             elif is_eager:
-                self._made_steps = EagerSteps(self, not self.run_eagerly)
+                self._compiled_steps = EagerSteps(self, not self.run_eagerly)
             else:
-                self._made_steps = SessionSteps(self)
-        return self._made_steps  # type: ignore[no-any-return]
+                self._compiled_steps = SessionSteps(self)
+        return self._compiled_steps
 
     @property
     def metrics_names(self) -> list[str]:
         """The names of what training and evaluation return."""
         self._require_compiled()
         self._prepare()
-        return list(self._objectives.names)
-
-    @property
-    def _num_losses(self) -> int:
-        return 1 + (sum(loss is not None for loss in self._objectives.losses) if len(self.output_names) > 1 else 0)
+        return list(self.compiled_objectives.names)
 
     def _require_compiled(self) -> None:
         if self.optimizer is None:
@@ -159,22 +157,26 @@ class Model(Network):
 
     def reset_metrics(self) -> None:
         """Starts the metrics anew."""
-        self._objectives.reset()
+        self.compiled_objectives.reset()
 
     # -- data ---------------------------------------------------------------------------------------------------------
 
     def _set_inputs(self, inputs: Any) -> None:
         """Makes the symbolic inputs and outputs of a subclass, from the first data that it gets."""
         flat = nest.flatten(inputs)
-        self._takes_list = isinstance(inputs, list | tuple) and len(flat) > 1
         arrays = [np.asarray(value) if not hasattr(value, "shape") else value for value in flat]
         symbols = [Input(tuple(array.shape[1:]), dtype=_input_type(array.dtype)) for array in arrays]
         with state.get_graph().as_default():
-            given = nest.pack_sequence_as(inputs, symbols) if self._takes_list else symbols[0]
-            outputs = self(given)
+            is_list = isinstance(inputs, list | tuple) and len(flat) > 1
+            outputs = self(nest.pack_sequence_as(inputs, symbols) if is_list else symbols[0])
         self.inputs, self.outputs = symbols, nest.flatten(outputs)
         self.input_names = [f"input_{index + 1}" for index in range(len(symbols))]
         self.output_names = [f"output_{index + 1}" for index in range(len(self.outputs))]
+
+    def outputs_for(self, inputs: Sequence[Any], training: bool) -> list[Any]:
+        """Returns the outputs for values of all inputs, both in the order of the model."""
+        x = list(inputs) if len(inputs) > 1 else inputs[0]
+        return nest.flatten(self(x, training=training) if self.takes_argument("training") else self(x))
 
     def _batch(self, x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None) -> Batch:
         """Returns the values of inputs, targets and weights in the order of the model."""
@@ -206,7 +208,7 @@ class Model(Network):
 
     def _target_shape(self, index: int) -> Any:
         """Returns the shape that the target of an output must have, None if its loss takes any."""
-        loss = self._objectives.losses[index]
+        loss = self.compiled_objectives.losses[index]
         shape = self.outputs[index].shape
         if loss is None or shape.ndims is None:
             return None
@@ -242,12 +244,12 @@ class Model(Network):
 
     def _element(self, element: Any, class_weight: Any) -> Batch:
         """Returns the batch of an element of a generator, a sequence or a dataset."""
-        parts = element if isinstance(element, tuple) else (element,)
-        if not 1 <= len(parts) <= 3:
+        columns = element if isinstance(element, tuple) else (element,)
+        if not 1 <= len(columns) <= 3:
             raise ValueError(
                 "Output of generator should be a tuple `(x, y, sample_weight)` or `(x, y)`. Found: " + str(element)
             )
-        x, y, weights = (*parts, None, None)[:3]
+        x, y, weights = (*columns, None, None)[:3]
         return self._batch(x, y, weights, class_weight)
 
     # -- loops --------------------------------------------------------------------------------------------------------
@@ -280,27 +282,23 @@ class Model(Network):
             raise TypeError(f"Unrecognized keyword arguments: {kwargs}")
         self._require_compiled()
         queue = QueueOptions(max_queue_size, workers, use_multiprocessing)
-        held: Batches | None = None
-        self._validation_samples = None
+        validation: Batches | None = None
         if validation_split and not batches.is_iterated(x) and validation_data is None:
             whole = self._batch(x, y, sample_weight, class_weight)
             first, last = batches.split(whole, validation_split)
             source: Batches = ArrayBatches(first, batch_size or _BATCH, shuffle)
-            held = ArrayBatches(last, batch_size or _BATCH, False)
+            validation = ArrayBatches(last, batch_size or _BATCH, False)
         else:
             source = self._batches(x, y, sample_weight, batch_size, shuffle, steps_per_epoch, class_weight, queue)
         if validation_data is not None:
-            held = self._held_out(validation_data, batch_size, validation_steps, queue)
-        if held is not None:
-            self._validation_samples = held.samples
-        validate = None if held is None else lambda calls: loops.test(self, held, 0, calls, is_validation=True)
-        with contextlib.closing(source), contextlib.closing(held or source):
+            validation = self._validation_batches(validation_data, batch_size, validation_steps, queue)
+        with contextlib.closing(source), contextlib.closing(validation or source):
             self._ensure_prepared(source)
             return loops.train(
-                self, source, epochs, initial_epoch, verbose, list(callbacks or ()), validate, validation_freq
+                self, source, epochs, initial_epoch, verbose, list(callbacks or ()), validation, validation_freq
             )
 
-    def _held_out(self, data: Any, batch_size: int | None, steps: int | None, queue: QueueOptions) -> Batches:
+    def _validation_batches(self, data: Any, batch_size: int | None, steps: int | None, queue: QueueOptions) -> Batches:
         if batches.is_iterated(data):
             return IteratedBatches(data, lambda element: self._element(element, None), steps, True, queue)
         if not isinstance(data, list | tuple) or len(data) not in (2, 3):
@@ -333,8 +331,7 @@ class Model(Network):
         queue = QueueOptions(max_queue_size, workers, use_multiprocessing)
         with contextlib.closing(self._batches(x, y, sample_weight, batch_size, False, steps, queue=queue)) as source:
             self._ensure_prepared(source)
-            found = loops.test(self, source, verbose, list(callbacks or ()))
-        return found[0] if len(found) == 1 else found
+            return _single(loops.test(self, source, verbose, list(callbacks or ())))
 
     def predict(
         self,
@@ -351,8 +348,7 @@ class Model(Network):
         queue = QueueOptions(max_queue_size, workers, use_multiprocessing)
         with contextlib.closing(self._batches(x, None, None, batch_size, False, steps, queue=queue)) as source:
             self._ensure_prepared(source)
-            found = loops.predict(self, source, verbose, list(callbacks or ()))
-        return found[0] if len(found) == 1 else found
+            return _single(loops.predict(self, source, verbose, list(callbacks or ())))
 
     def train_on_batch(
         self, x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None, reset_metrics: bool = True
@@ -360,27 +356,26 @@ class Model(Network):
         """Trains on one batch, and returns its loss, or its loss and metrics."""
         self._require_compiled()
         batch = self._batch(x, y, sample_weight, class_weight)
-        return self._one_batch(self._steps.train, batch, reset_metrics)
+        return self._one_batch(self.compiled_steps.train, batch, reset_metrics)
 
     def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, reset_metrics: bool = True) -> Any:
         """Returns the loss of one batch, or its loss and metrics."""
         self._require_compiled()
         batch = self._batch(x, y, sample_weight)
-        return self._one_batch(self._steps.test, batch, reset_metrics)
+        return self._one_batch(self.compiled_steps.test, batch, reset_metrics)
 
     def _one_batch(self, step: Callable[[Batch], list[Any]], batch: Batch, reset_metrics: bool) -> Any:
         """Runs a step; with `reset_metrics`, the metrics are those of this batch alone."""
         if reset_metrics:
             self.reset_metrics()
-        found = step(batch)
+        values = step(batch)
         if reset_metrics:
             self.reset_metrics()
-        return found[0] if len(found) == 1 else found
+        return _single(values)
 
     def predict_on_batch(self, x: Any) -> Any:
         """Returns the outputs for one batch."""
-        found = self._steps.predict(self._batch(x))
-        return found[0] if len(found) == 1 else found
+        return _single(self.compiled_steps.predict(self._batch(x)))
 
     def fit_generator(
         self,
@@ -460,10 +455,14 @@ class Model(Network):
         )
 
 
-def _product(weight: Any, factor: Any) -> Any:
+def _single(values: list[Any]) -> Any:
+    return values[0] if len(values) == 1 else values
+
+
+def _product(weight: np.ndarray[Any, Any] | None, factor: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return factor if weight is None else weight * factor
 
 
-def _input_type(kind: Any) -> Any:
-    name = getattr(kind, "name", str(kind))
+def _input_type(dtype: object) -> str:
+    name = getattr(dtype, "name", str(dtype))
     return "float32" if name == "float64" else name

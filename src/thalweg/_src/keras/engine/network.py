@@ -51,25 +51,25 @@ class Network(Persistence, Layer):
         require_history(self.outputs, "Output")
         if len({id(tensor) for tensor in self.inputs}) != len(self.inputs):
             raise ValueError(f"The list of inputs passed to the model is redundant: {self.inputs}")
-        found = map_graph(self.inputs, self.outputs)
-        self._nodes = list(found.nodes)
-        self._layers[:] = found.layers
+        graph_map = map_graph(self.inputs, self.outputs)
+        self.graph_nodes = list(graph_map.nodes)
+        self._layers[:] = graph_map.layers
         self._is_graph_network = True
         self.built = True
         self.input_names = [history_of(tensor).layer.name for tensor in self.inputs]
         self.output_names = _unique([history_of(tensor).layer.name for tensor in self.outputs])
         self._inbound_nodes = []
-        given, made = self._nested_inputs, self._nested_outputs
+        inputs_structure, outputs_structure = self._nested_inputs, self._nested_outputs
         histories = {tensor: history_of(tensor) for tensor in self.outputs}
-        Node(self, given, made, {})
+        Node(self, inputs_structure, outputs_structure, {})
         for tensor, history in histories.items():
             tensor._keras_history = history  # they stay outputs of their own layers
 
     @property
     def weights(self) -> list[Any]:
         """All variables, layer by layer."""
-        own = [*self._trainable_weights, *self._non_trainable_weights]
-        return tracking.distinct([*(weight for layer in self._nested for weight in layer.weights), *own])
+        direct = [*self._trainable_weights, *self._non_trainable_weights]
+        return tracking.distinct([*(weight for layer in self._nested for weight in layer.weights), *direct])
 
     @property
     def layers(self) -> list[Any]:
@@ -112,10 +112,10 @@ class Network(Persistence, Layer):
         return self._nested_outputs if self._is_graph_network else super().output
 
     def _required(self, what: str) -> list[Any]:
-        found = getattr(self, what)
-        if found is None:
+        tensors = getattr(self, what)
+        if tensors is None:
             raise AttributeError(f"Model {self.name!r} has no defined {what}: it was never called.")
-        return list(found)
+        return list(tensors)
 
     # -- calls --------------------------------------------------------------------------------------------------------
 
@@ -132,8 +132,8 @@ class Network(Persistence, Layer):
             make: Callable[[Any], Tensor] = lambda shape: graph.create_op(  # noqa: E731
                 "Placeholder", [], attrs={"dtype": kind, "shape": shape.as_list()}
             ).outputs[0]
-            given = tracking.map_shapes(make, input_shape)
-            self.call(given, **{"training": False} if self.takes_argument("training") else {})
+            symbols = tracking.map_shapes(make, input_shape)
+            self.call(symbols, **{"training": False} if self.takes_argument("training") else {})
 
     def _build_for(self, inputs: Any, flat: list[Any]) -> None:
         """Notes that there are inputs: the layers of a subclass create their variables when they are called."""
@@ -147,22 +147,22 @@ class Network(Persistence, Layer):
         """Calls the layers of the graph with other inputs."""
         if not self._is_graph_network:
             raise NotImplementedError(f"{type(self).__name__} is a model without a graph: it needs a method `call`")
-        given = nest.flatten(inputs)
+        flat = nest.flatten(inputs)
         if isinstance(inputs, dict) and not isinstance(self._nested_inputs, dict):
-            given = [inputs[name] for name in self.input_names]
-        if len(given) != len(self.inputs):
-            raise ValueError(f"Model {self.name!r} expects {len(self.inputs)} inputs, received {len(given)}")
-        values: dict[Tensor, Any] = dict(zip(self.inputs, given))
-        for tensor, each in zip(given, nest.flatten(mask) if mask is not None else ()):
-            tensor._keras_mask = each
-        for node in self._nodes:
+            flat = [inputs[name] for name in self.input_names]
+        if len(flat) != len(self.inputs):
+            raise ValueError(f"Model {self.name!r} expects {len(self.inputs)} inputs, received {len(flat)}")
+        values: dict[Tensor, Any] = dict(zip(self.inputs, flat))
+        for tensor, tensor_mask in zip(flat, nest.flatten(mask) if mask is not None else ()):
+            tensor._keras_mask = tensor_mask
+        for node in self.graph_nodes:
             if all(tensor in values for tensor in node.output_tensors):
                 continue
-            own, arguments = node.with_inputs(values)
+            node_inputs, arguments = node.with_inputs(values)
             if node.layer.takes_argument("training"):
                 arguments.setdefault("training", training)
-            made = nest.flatten(node.layer(own, **arguments))
-            values.update(zip(node.output_tensors, made))
+            outputs = nest.flatten(node.layer(node_inputs, **arguments))
+            values.update(zip(node.output_tensors, outputs))
         return nest.map_structure(lambda tensor: values[tensor], self._nested_outputs)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
@@ -204,8 +204,10 @@ class Network(Persistence, Layer):
     def _add_symbolic_loss(self, loss: Tensor) -> None:
         layer = _AddLoss()
         layer(loss)
-        self._nodes = [*self._nodes, *_missing(layer._inbound_nodes[0], self._nodes, set(self.inputs))]
-        self._layers += [node.layer for node in self._nodes if not any(node.layer is known for known in self._layers)]
+        self.graph_nodes = [*self.graph_nodes, *_missing(layer._inbound_nodes[0], self.graph_nodes, set(self.inputs))]
+        self._layers += [
+            node.layer for node in self.graph_nodes if not any(node.layer is other for other in self._layers)
+        ]
 
     def summary(
         self, line_length: int | None = None, positions: Any = None, print_fn: Callable[[str], Any] | None = None
@@ -230,15 +232,15 @@ class _AddLoss(Layer):
         return inputs
 
 
-def _missing(node: Node, known: list[Node], inputs: set[Tensor]) -> list[Node]:
+def _missing(node: Node, nodes: list[Node], inputs: set[Tensor]) -> list[Node]:
     """Returns the calls that one depends on and that a model does not have, and that call itself."""
-    if any(node is other for other in known):
+    if any(node is other for other in nodes):
         return []
     before = [
-        each
+        ancestor
         for tensor in node.input_tensors
         if tensor not in inputs
-        for each in _missing(node_of(tensor), known, inputs)
+        for ancestor in _missing(node_of(tensor), nodes, inputs)
     ]
     return [*before, node]
 
@@ -250,8 +252,8 @@ def _single(values: list[Any]) -> Any:
 def _unique(names: list[str]) -> list[str]:
     """Returns names in which repeated ones have a number."""
     counts: dict[str, int] = {}
-    made = []
+    unique_names = []
     for name in names:
-        made.append(f"{name}_{counts[name]}" if name in counts else name)
+        unique_names.append(f"{name}_{counts[name]}" if name in counts else name)
         counts[name] = counts.get(name, 0) + 1
-    return made
+    return unique_names

@@ -68,8 +68,8 @@ def history_of(tensor: Any) -> History:
     """Returns where a symbolic tensor comes from."""
     if not hasattr(tensor, _HISTORY):
         raise wrong_kind("tensor", "a tensor that a Keras layer has returned", tensor)
-    found: History = tensor._keras_history
-    return found
+    history: History = tensor._keras_history
+    return history
 
 
 def node_of(tensor: Any) -> Node:

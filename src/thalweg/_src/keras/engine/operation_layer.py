@@ -33,11 +33,13 @@ class TensorFlowOpLayer(Layer):
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """Adds the operation with other inputs."""
-        own = iter(inputs if isinstance(inputs, list | tuple) else [inputs])
+        layer_inputs = iter(inputs if isinstance(inputs, list | tuple) else [inputs])
         count = len(self._constants) + (len(inputs) if isinstance(inputs, list | tuple) else 1)
-        given = [convert_to_tensor(self._constants[i]) if i in self._constants else next(own) for i in range(count)]
-        made = get_default_graph().create_op(self._type, given, attrs=dict(self._attrs))
-        return made.outputs[0] if len(made.outputs) == 1 else list(made.outputs)
+        op_inputs = [
+            convert_to_tensor(self._constants[i]) if i in self._constants else next(layer_inputs) for i in range(count)
+        ]
+        operation = get_default_graph().create_op(self._type, op_inputs, attrs=dict(self._attrs))
+        return operation.outputs[0] if len(operation.outputs) == 1 else list(operation.outputs)
 
 
 def _constant(tensor: Tensor) -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
+from thalweg._src.base.hook import Hook
 from thalweg._src.graph import nest
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
@@ -13,9 +15,9 @@ _CHECKED = "_keras_history_checked"  # tensors that do not depend on layers
 
 
 class LayerMaker:
-    """Makes layers of operations; the module of the layer sets `make`, since the base class of layers comes first."""
+    """Makes layers of operations, by a module that needs the base class of layers, which needs this one."""
 
-    make: Any = None
+    make: ClassVar[Hook[Callable[[Operation], None]]]
 
 
 def with_history(inputs: Any) -> Any:
@@ -56,4 +58,4 @@ def _make_history(tensor: Any) -> None:
                 LayerMaker.make(operation)
         else:
             stack.append((operation, True))
-            stack += [(each.op, False) for each in operation.inputs if not has_history(each)]
+            stack += [(operand.op, False) for operand in operation.inputs if not has_history(operand)]

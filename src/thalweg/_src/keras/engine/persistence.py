@@ -11,6 +11,8 @@ from thalweg._src.graph.default import executing_eagerly_outside_functions
 from thalweg._src.keras.backend import state
 from thalweg._src.keras.engine import tracking
 from thalweg._src.keras.engine.config import as_json, as_yaml, describe_graph, make_graph
+from thalweg._src.keras.engine.graph_map import GraphModel
+from thalweg._src.keras.engine.trainable_model import TrainableModel
 from thalweg._src.keras.layers.lookup import deserialize
 from thalweg._src.keras.places import in_file
 from thalweg._src.keras.saving import hdf5, hdf5_checksum, hdf5_contents, saved_model
@@ -28,7 +30,7 @@ class Persistence:
     layers: Any
     weights: Any
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self: GraphModel) -> dict[str, Any]:
         """Returns the description of the model, from which `from_config` makes such a model."""
         return describe_graph(self)
 
@@ -37,16 +39,16 @@ class Persistence:
         """Returns the model that a description describes."""
         return make_graph(cls, config, custom_objects, lambda data, objects: deserialize(data, custom_objects=objects))
 
-    def to_json(self, **kwargs: Any) -> str:
+    def to_json(self: GraphModel, **kwargs: Any) -> str:
         """Returns the description of the model as JSON."""
         return as_json(self, **kwargs)
 
-    def to_yaml(self, **kwargs: Any) -> str:
+    def to_yaml(self: GraphModel, **kwargs: Any) -> str:
         """Returns the description of the model as YAML."""
         return as_yaml(self, **kwargs)
 
     def save(
-        self,
+        self: TrainableModel,
         filepath: Any,
         overwrite: bool = True,
         include_optimizer: bool = True,
@@ -114,7 +116,7 @@ class Persistence:
         return Checkpoint(**dict(children_of(self)))
 
 
-def children_of_network(model: Any) -> Iterator[Child]:
+def children_of_network(model: TrainableModel) -> Iterator[Child]:
     """Yields the layers of a graph by their numbers, then the attributes of the model."""
     if model._is_graph_network:
         count = 0

@@ -34,8 +34,8 @@ class Sequential(Model):
     @property
     def layers(self) -> list[Any]:
         """The layers, without that of the input."""
-        found = self._nested
-        return found[1:] if found and isinstance(found[0], InputLayer) else found
+        layers = self._nested
+        return layers[1:] if layers and isinstance(layers[0], InputLayer) else layers
 
     def add(self, layer: Any) -> None:
         """Adds a layer at the end."""
@@ -45,10 +45,10 @@ class Sequential(Model):
             self._begin(layer)
         else:
             if self.outputs is not None:
-                made = nest.flatten(layer(self.outputs[0]))
-                if len(made) != 1:
+                outputs = nest.flatten(layer(self.outputs[0]))
+                if len(outputs) != 1:
                     raise ValueError("All layers in a Sequential model should have a single output tensor.")
-                self.outputs = made
+                self.outputs = outputs
             self._layers.append(layer)
         if self.outputs is not None:
             self._connect()
@@ -64,11 +64,11 @@ class Sequential(Model):
             self._layers.append(layer)
             return
         x = Input(batch_shape=shape, dtype=kind, name=f"{layer.name}_input")
-        made = nest.flatten(layer(x))
-        if len(made) != 1:
+        outputs = nest.flatten(layer(x))
+        if len(outputs) != 1:
             raise ValueError("All layers in a Sequential model should have a single output tensor.")
         self._layers += [x._keras_history.layer, layer]  # type: ignore[attr-defined]
-        self.outputs = made
+        self.outputs = outputs
 
     def _connect(self) -> None:
         """Makes the graph of the layers that there are."""
@@ -120,7 +120,7 @@ class Sequential(Model):
             return super().call(inputs, training=training, mask=mask)
         outputs = inputs
         for layer in self.layers:
-            outputs = layer(outputs, **{"training": training} if layer._takes("training") else {})
+            outputs = layer(outputs, **{"training": training} if layer.takes_argument("training") else {})
         return outputs
 
     def get_config(self) -> dict[str, Any]:
@@ -149,8 +149,8 @@ class Sequential(Model):
 
     def predict_classes(self, x: Any, batch_size: int = 32, verbose: int = 0) -> Any:
         """Returns the class of each example: the largest output, or whether the only one is above a half."""
-        found = self.predict(x, batch_size=batch_size, verbose=verbose)
-        return found.argmax(axis=-1) if found.shape[-1] > 1 else (found > 0.5).astype("int32")
+        outputs = self.predict(x, batch_size=batch_size, verbose=verbose)
+        return outputs.argmax(axis=-1) if outputs.shape[-1] > 1 else (outputs > 0.5).astype("int32")
 
     def predict_proba(self, x: Any, batch_size: int = 32, verbose: int = 0) -> Any:
         """Returns the outputs of the model, which are probabilities if its last layer makes them so."""
@@ -159,9 +159,9 @@ class Sequential(Model):
 
 def _input_of(layer: Any) -> tuple[Any, Any]:
     """Returns the shape and the type of the inputs that the first layer of a model describes."""
-    found = getattr(layer, "_batch_input_shape", None)
-    if found is not None:
-        return found, getattr(layer, "_input_dtype", None) or layer.dtype
+    batch_shape = getattr(layer, "_batch_input_shape", None)
+    if batch_shape is not None:
+        return batch_shape, getattr(layer, "_input_dtype", None) or layer.dtype
     inputs = getattr(layer, "inputs", None)
     if inputs:
         return tuple(inputs[0].shape.as_list()), inputs[0].dtype

@@ -16,13 +16,13 @@ def get_source_inputs(tensor: Any, layer: Any = None, node_index: int | None = N
     if layer is not None:
         require_members("layer", layer, "a Keras layer or None", "_inbound_nodes")
     start = node_of(tensor) if layer is None else layer._inbound_nodes[node_index or -1]
-    found: dict[Any, None] = {}
+    source_inputs: dict[Any, None] = {}
     stack, seen = [start], {start}
     while stack:
         node = stack.pop()
         if not node.input_tensors:
-            found.update(dict.fromkeys(nest.flatten(node.outputs)))
-        before = [each for each in node.inbound_nodes if each not in seen]
+            source_inputs.update(dict.fromkeys(nest.flatten(node.outputs)))
+        before = [parent for parent in node.inbound_nodes if parent not in seen]
         seen.update(before)
         stack += reversed(before)
-    return list(found)
+    return list(source_inputs)

@@ -20,11 +20,11 @@ from thalweg._src.training.variables.distribution import current_mode
 from thalweg._src.training.variables.variables import Variable
 
 # Attributes that refer to parts which are found by other names.
-LISTED = frozenset(
+UNTRACKED = frozenset(
     (
         *("_trainable_weights", "_non_trainable_weights", "_losses", "_updates", "_calls", "_named_weights"),
         *("_layers", "_metrics", "_callable_losses", "_inbound_nodes", "_outbound_nodes", "_evaluated"),
-        "_compiled_with",
+        "compile_arguments",
         "_compiled_trainable",
     )
 )
@@ -56,7 +56,7 @@ class Tracking:
         return layer
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in LISTED and "_layers" in self.__dict__:
+        if name not in UNTRACKED and "_layers" in self.__dict__:
             self._forget(self.__dict__.get(name))
             self._track(value)
         super().__setattr__(name, value)
@@ -64,19 +64,19 @@ class Tracking:
     def _forget(self, value: Any) -> None:
         """Drops what was an attribute before."""
         if isinstance(value, PlainLayer | list | dict | tuple):
-            self._layers[:] = [part for part in self._layers if part is not value]
+            self._layers[:] = [attribute for attribute in self._layers if attribute is not value]
             self._metrics[:] = [metric for metric in self._metrics if metric is not value]
 
     def _track(self, value: Any) -> None:
         if isinstance(value, Variable):
             weights = self._trainable_weights if value.trainable else self._non_trainable_weights
-            if not any(value is known for known in (*self._trainable_weights, *self._non_trainable_weights)):
+            if not any(value is tracked for tracked in (*self._trainable_weights, *self._non_trainable_weights)):
                 weights.append(value)
         elif getattr(value, "_is_metric", False):
-            if not any(value is known for known in self._metrics):
+            if not any(value is tracked for tracked in self._metrics):
                 self._metrics.append(value)
         elif isinstance(value, PlainLayer) or (isinstance(value, list | dict | tuple) and any(_layers_in(value))):
-            if not any(value is known for known in self._layers):
+            if not any(value is tracked for tracked in self._layers):
                 self._layers.append(value)
         elif isinstance(value, list | dict) and not value:  # layers may be added to it later
             self._layers.append(value)
@@ -84,11 +84,11 @@ class Tracking:
     @property
     def _nested(self) -> list[Any]:
         """The layers that are parts of this one, without their own parts."""
-        found: dict[int, Any] = {}
-        for part in self._layers:
-            for layer in _layers_in(part):
-                found.setdefault(id(layer), layer)
-        return list(found.values())
+        layers: dict[int, Any] = {}
+        for attribute in self._layers:
+            for layer in _layers_in(attribute):
+                layers.setdefault(id(layer), layer)
+        return list(layers.values())
 
     # -- weights ------------------------------------------------------------------------------------------------------
 
@@ -114,15 +114,15 @@ class Tracking:
     def non_trainable_weights(self) -> list[Any]:
         """The variables that are not trained."""
         if not self.trainable:
-            own = [*self._trainable_weights, *self._non_trainable_weights]
-            return distinct([*own, *(w for layer in self._nested for w in layer.weights)])
+            direct = [*self._trainable_weights, *self._non_trainable_weights]
+            return distinct([*direct, *(w for layer in self._nested for w in layer.weights)])
         return distinct(
             [*self._non_trainable_weights, *(w for layer in self._nested for w in layer.non_trainable_weights)]
         )
 
     def _trainable_state(self) -> list[tuple[Any, bool]]:
         """Returns this layer and all layers in it, each with whether it is trained."""
-        nested = [each for layer in self._nested if isinstance(layer, Tracking) for each in layer._trainable_state()]
+        nested = [state for layer in self._nested if isinstance(layer, Tracking) for state in layer._trainable_state()]
         return [(self, self._trainable), *nested]
 
     @property
@@ -158,11 +158,11 @@ class Tracking:
     @property
     def losses(self) -> list[Tensor]:
         """The losses of this layer and the layers in it."""
-        found = [
+        direct = [
             *self._losses,
             *(value for loss in self._callable_losses if (value := self._value_of(loss)) is not None),
         ]
-        return [*found, *(loss for layer in self._nested for loss in layer.losses)]
+        return [*direct, *(loss for layer in self._nested for loss in layer.losses)]
 
     def _value_of(self, loss: Callable[[], Any]) -> Any:
         """Returns the value of a function that returns a loss; a graph has it once for each replica of a strategy."""
@@ -186,9 +186,9 @@ class Tracking:
     def add_update(self, updates: Any, inputs: Any = None) -> None:
         """Adds operations that run with each training step."""
         for update in updates if isinstance(updates, list | tuple) else [updates]:
-            made = update() if callable(update) else update
-            if made is not None and not executing_eagerly_outside_functions():
-                self._updates.append(made if isinstance(made, Operation) else made.op)
+            operation = update() if callable(update) else update
+            if operation is not None and not executing_eagerly_outside_functions():
+                self._updates.append(operation if isinstance(operation, Operation) else operation.op)
 
     @property
     def updates(self) -> list[Operation]:
@@ -208,8 +208,8 @@ class Tracking:
 
     def _given(self) -> set[Any]:
         """Returns the inputs of all calls of this layer and of the layers in it, such as a model inside of a model."""
-        own = {tensor for node in self._inbound_nodes for tensor in nest.flatten(node.inputs)}
-        return own.union(*(layer._given() for layer in self._nested if isinstance(layer, Tracking)))
+        direct = {tensor for node in self._inbound_nodes for tensor in nest.flatten(node.inputs)}
+        return direct.union(*(layer._given() for layer in self._nested if isinstance(layer, Tracking)))
 
     @property
     def metrics(self) -> list[Any]:

@@ -53,10 +53,12 @@ class Bidirectional(Wrapper):
         self.backward_layer: Any = _made_like(layer, True) if backward_layer is None else backward_layer
         self._backward_is_given = backward_layer is not None
         self._require_directions()
-        for each, direction in ((self.forward_layer, "forward"), (self.backward_layer, "backward")):
-            each._name = f"{direction}_{each.name}"
-            if isinstance(each, RNN):  # the last output of one direction says nothing about a masked step of the other
-                each.zero_output_for_mask = each.return_sequences
+        for directed, direction in ((self.forward_layer, "forward"), (self.backward_layer, "backward")):
+            directed._name = f"{direction}_{directed.name}"
+            if isinstance(
+                directed, RNN
+            ):  # the last output of one direction says nothing about a masked step of the other
+                directed.zero_output_for_mask = directed.return_sequences
         if weights:
             half = len(weights) // 2
             self.forward_layer._initial_weights = list(weights[:half])
@@ -100,11 +102,11 @@ class Bidirectional(Wrapper):
             self._num_constants = len(constants)
             for layer in (self.forward_layer, self.backward_layer):
                 layer._num_constants = len(constants)
-                layer._constant_shapes = tuple(tuple(each.shape.as_list()) for each in constants)
+                layer._constant_shapes = tuple(tuple(constant.shape.as_list()) for constant in constants)
         extra = nest.flatten([initial_state or [], constants or []])
         if not joins_graph(extra):
-            given = {"initial_state": initial_state, "constants": constants}
-            kwargs.update((key, value) for key, value in given.items() if value is not None)
+            recurrent_arguments = {"initial_state": initial_state, "constants": constants}
+            kwargs.update((key, value) for key, value in recurrent_arguments.items() if value is not None)
             return super().__call__(inputs, **kwargs)
         specs, self.input_spec = self.input_spec, None  # the layers themselves check their inputs
         try:
@@ -118,14 +120,14 @@ class Bidirectional(Wrapper):
         """Returns the merged outputs of both layers, and the states of both if they are asked for."""
         inputs, initial_state, constants = separated(inputs, initial_state, constants, self._num_constants)
         half = 0 if initial_state is None else len(initial_state) // 2
-        made: list[Any] = []
-        for layer, own in ((self.forward_layer, slice(0, half)), (self.backward_layer, slice(half, None))):
+        outputs: list[Any] = []
+        for layer, layer_states in ((self.forward_layer, slice(0, half)), (self.backward_layer, slice(half, None))):
             arguments: dict[str, Any] = {"mask": mask if mask is None else nest.flatten(mask)[0]}
             arguments |= {"training": training} if takes(layer, "training") else {}
-            arguments |= {"initial_state": initial_state[own]} if initial_state is not None else {}
+            arguments |= {"initial_state": initial_state[layer_states]} if initial_state is not None else {}
             arguments |= {"constants": constants} if constants is not None else {}
-            made.append(layer(inputs, **{key: value for key, value in arguments.items() if value is not None}))
-        forward, backward = made
+            outputs.append(layer(inputs, **{key: value for key, value in arguments.items() if value is not None}))
+        forward, backward = outputs
         states = [*forward[1:], *backward[1:]] if self.return_state else []
         if self.return_state:
             forward, backward = forward[0], backward[0]
@@ -144,17 +146,17 @@ class Bidirectional(Wrapper):
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """Returns the mask of the outputs: that of the inputs if they are sequences, None for states."""
-        found = nest.flatten(mask)[0] if self.return_sequences else None
-        masks = [found, found] if self.merge_mode is None else [found]
+        sequence_mask = nest.flatten(mask)[0] if self.return_sequences else None
+        masks = [sequence_mask, sequence_mask] if self.merge_mode is None else [sequence_mask]
         if self.return_state:
             return [*masks, *(None for _ in 2 * nest.flatten(self.forward_layer.states))]
-        return masks if self.merge_mode is None else found
+        return masks if self.merge_mode is None else sequence_mask
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """Returns the shape of the merged outputs, and those of the states if they are asked for."""
-        found = [each.compute_output_shape(input_shape) for each in (self.forward_layer, self.backward_layer)]
-        states = [shape for each in found for shape in each[1:]] if self.return_state else []
-        first, second = (each[0] if self.return_state else each for each in found)
+        layer_shapes = [each.compute_output_shape(input_shape) for each in (self.forward_layer, self.backward_layer)]
+        states = [shape for each in layer_shapes for shape in each[1:]] if self.return_state else []
+        first, second = (each[0] if self.return_state else each for each in layer_shapes)
         if self.merge_mode is None:
             return [first, second, *states]
         if self.merge_mode == "concat":
@@ -195,7 +197,7 @@ def _made_like(layer: Any, backwards: bool = False) -> Any:
             raise wrong_kind("layer", "a recurrent layer, which can go backwards", layer)
         config["go_backwards"] = not config["go_backwards"]
     if isinstance(layer, RNN) and "cell" in config:
-        custom = {type(each).__name__: type(each) for each in (layer.cell, *getattr(layer.cell, "cells", ()))}
+        custom = {type(cell).__name__: type(cell) for cell in (layer.cell, *getattr(layer.cell, "cells", ()))}
         return type(layer).from_config(config, custom_objects=custom)
     return type(layer).from_config(config)
 

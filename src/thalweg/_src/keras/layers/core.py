@@ -279,16 +279,17 @@ class Lambda(Layer):
         self.arguments = dict(arguments or {})
         self.supports_masking = mask is not None
 
-    def _takes(self, argument: str) -> bool:
+    def takes_argument(self, name: str) -> bool:
+        """Returns whether the function has an argument of a name."""
         try:
-            return argument in inspect.signature(self.function).parameters
+            return name in inspect.signature(self.function).parameters
         except ValueError:  # a builtin, which says nothing about its parameters
             return False
 
     def call(self, inputs: Any, mask: Any = None, training: Any = None) -> Any:
         """Applies the function."""
-        given = {"mask": mask, "training": training}
-        taken = {name: value for name, value in given.items() if self._takes(name)}
+        call_arguments = {"mask": mask, "training": training}
+        taken = {name: value for name, value in call_arguments.items() if self.takes_argument(name)}
         return self.function(inputs, **{**taken, **self.arguments})
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
@@ -321,16 +322,16 @@ class Lambda(Layer):
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Any:
         """Returns a layer made from the result of `get_config`."""
-        given = dict(config)
+        arguments = dict(config)
         for key, place in (("function", "module"), ("output_shape", "output_shape_module"), ("mask", "mask_module")):
-            kind, module = given.pop(f"{key}_type", "raw"), given.pop(place, None)
+            kind, module = arguments.pop(f"{key}_type", "raw"), arguments.pop(place, None)
             if kind == "lambda":
                 raise ValueError(f"The {key} of the layer is a lambda, of which there is only bytecode: use a function")
             if kind == "function":
-                name = entry(given, key, str)
+                name = entry(arguments, key, str)
                 with at(key):
-                    given[key] = find_function(name, module, custom_objects, f"{key} of a Lambda layer")
-        return cls(**given)
+                    arguments[key] = find_function(name, module, custom_objects, f"{key} of a Lambda layer")
+        return cls(**arguments)
 
 
 def _named(function: Any, what: str) -> tuple[str, str, str]:

@@ -112,19 +112,22 @@ class RNN(Layer):
         if self._states is None:
             make = [zero_variable([batch, *sizes], self._dtype or floatx()) for sizes in self._state_sizes()]
             self._states = _as_list(self._packed(make))
-        own = nest.flatten(self._states)
-        given = [np.zeros(each.shape.as_list()) for each in own] if states is None else nest.flatten(states)
-        if len(given) != len(own):
+        variables = nest.flatten(self._states)
+        arrays = (
+            [np.zeros(variable.shape.as_list()) for variable in variables] if states is None else nest.flatten(states)
+        )
+        if len(arrays) != len(variables):
             raise ValueError(
-                f"Layer {self.name} expects {len(own)} states, but it received {len(given)} state values: {states}"
+                f"Layer {self.name} expects {len(variables)} states, "
+                f"but it received {len(arrays)} state values: {states}"
             )
-        for index, (value, state) in enumerate(zip(given, own)):
+        for index, (value, state) in enumerate(zip(arrays, variables)):
             if tuple(np.shape(value)) != tuple(state.shape.as_list()):
                 raise ValueError(
                     f"State {index} is incompatible with layer {self.name}: expected shape={state.shape}, "
                     f"found shape={np.shape(value)}"
                 )
-        batch_set_value(list(zip(own, given)))
+        batch_set_value(list(zip(variables, arrays)))
 
     def _batch_size(self) -> int:
         """Returns the number of examples of the batches of a stateful layer."""
@@ -150,13 +153,13 @@ class RNN(Layer):
 
     def build(self, input_shape: Any) -> None:
         """Creates the variables of the cell."""
-        own = input_shape
-        if isinstance(own, list) and not tracking.is_shape(own):
-            own = own[0]  # the states follow
-        specs = nest.flatten(tracking.map_shapes(self._input_spec_of, own))
+        sequence_shape = input_shape
+        if isinstance(sequence_shape, list) and not tracking.is_shape(sequence_shape):
+            sequence_shape = sequence_shape[0]  # the states follow
+        specs = nest.flatten(tracking.map_shapes(self._input_spec_of, sequence_shape))
         extra = self.input_spec[len(specs) :] if isinstance(self.input_spec, list) else []
         self.input_spec = [*specs, *extra]
-        step = tracking.map_shapes(lambda shape: self._step_shape(shape.as_list()), own)
+        step = tracking.map_shapes(lambda shape: self._step_shape(shape.as_list()), sequence_shape)
         build_cell(self.cell, step, self._constant_shapes, self._dtype)
         if self.stateful:
             self.reset_states()
@@ -177,12 +180,12 @@ class RNN(Layer):
         inputs, initial_state, constants = separated(inputs, initial_state, constants, self._num_constants)
         if constants is not None:
             self._num_constants = len(constants)
-            self._constant_shapes = tuple(tuple(_sizes(each.shape)) for each in constants)
+            self._constant_shapes = tuple(tuple(_sizes(constant.shape)) for constant in constants)
         extra = nest.flatten([initial_state or [], constants or []])
         if not joins_graph(extra):
-            given = {"initial_state": initial_state, "constants": constants}
+            recurrent_arguments = {"initial_state": initial_state, "constants": constants}
             return super().__call__(
-                inputs, **kwargs, **{key: value for key, value in given.items() if value is not None}
+                inputs, **kwargs, **{key: value for key, value in recurrent_arguments.items() if value is not None}
             )
         count = len(nest.flatten(inputs))
         specs = self.input_spec if isinstance(self.input_spec, list) else [self.input_spec] * count
@@ -236,22 +239,22 @@ class RNN(Layer):
         """Returns the states before the first step: given ones, those of the last batch, or zeros."""
         if initial_state is None:
             return self._states if self.stateful else self.get_initial_state(inputs)
-        given, sizes = [convert_to_tensor(each) for each in nest.flatten(initial_state)], self._state_sizes()
-        if len(given) != len(sizes):
+        states, sizes = [convert_to_tensor(tensor) for tensor in nest.flatten(initial_state)], self._state_sizes()
+        if len(states) != len(sizes):
             raise ValueError(
-                f"Layer has {len(sizes)} states but was passed {len(given)} initial states: {initial_state}"
+                f"Layer has {len(sizes)} states but was passed {len(states)} initial states: {initial_state}"
             )
-        for state, spec in zip(given, nest.flatten(self.state_spec)):
+        for state, spec in zip(states, nest.flatten(self.state_spec)):
             if state.dims is not None and not compatible(state.dims, as_shape(spec.shape)):
                 raise ValueError(
                     "An `initial_state` was passed that is not compatible with `cell.state_size`: expected shape "
                     f"{as_shape(spec.shape)}, received {state}"
                 )
         if self.stateful:  # given states count for the first batch only
-            kept = [convert_to_tensor(each) for each in nest.flatten(self._states)]
-            is_set = reduce(logical_or, [reduce_any(not_equal(each, 0)) for each in kept])
-            given = nest.flatten(cond(is_set, lambda: kept, lambda: given))
-        return _as_list(self._packed(given))
+            last_states = [convert_to_tensor(tensor) for tensor in nest.flatten(self._states)]
+            is_set = reduce(logical_or, [reduce_any(not_equal(tensor, 0)) for tensor in last_states])
+            states = nest.flatten(cond(is_set, lambda: last_states, lambda: states))
+        return _as_list(self._packed(states))
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """Returns the mask of the outputs: that of the inputs if they are sequences, None for states."""
@@ -268,7 +271,11 @@ class RNN(Layer):
         batch, steps = (sizes[1], sizes[0]) if self.time_major else (sizes[0], sizes[1])
         ahead = ([steps, batch] if self.time_major else [batch, steps]) if self.return_sequences else [batch]
         output = nest.map_structure(lambda size: TensorShape([*ahead, *_sizes(size)]), output_size_of(self.cell))
-        return [output, *(TensorShape([batch, *each]) for each in self._state_sizes())] if self.return_state else output
+        return (
+            [output, *(TensorShape([batch, *state_sizes]) for state_sizes in self._state_sizes())]
+            if self.return_state
+            else output
+        )
 
     # -- descriptions -------------------------------------------------------------------------------------------------
 
@@ -319,14 +326,14 @@ def _listed(values: Any) -> Any:
 def joins_graph(tensors: list[Any]) -> bool:
     """Returns whether all of some tensors were returned by layers; raises ValueError if only some of them were."""
     if not call_context.is_in_call():
-        with_history([each for each in tensors if isinstance(each, Tensor)])
-    found = {has_history(each) for each in tensors}
-    if len(found) > 1:
+        with_history([tensor for tensor in tensors if isinstance(tensor, Tensor)])
+    have_history = {has_history(tensor) for tensor in tensors}
+    if len(have_history) > 1:
         raise ValueError(
             "The initial state or constants of a recurrent layer must all be results of layers, or none of them: "
             f"{tensors}"
         )
-    return True in found
+    return True in have_history
 
 
 def reset_masks(cell: Any) -> None:

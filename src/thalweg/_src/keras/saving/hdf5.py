@@ -9,6 +9,7 @@ import numpy as np
 
 from thalweg._src.keras.backend.values import batch_get_value, batch_set_value
 from thalweg._src.keras.engine.config import VERSION, _plain, read_json
+from thalweg._src.keras.engine.trainable_model import TrainableModel
 from thalweg._src.keras.places import within
 from thalweg._src.keras.saving.hdf5_contents import array, converted, dataset, link_to, member, text, texts
 from thalweg._src.keras.saving.training_config import training_config
@@ -109,7 +110,7 @@ def _names(group: Any, key: str) -> list[str]:
 # -- models -----------------------------------------------------------------------------------------------------------
 
 
-def write_model(file: Any, model: Any, include_optimizer: bool) -> None:
+def write_model(file: Any, model: TrainableModel, include_optimizer: bool) -> None:
     """Writes the description of a model, its weights and, on request, the state of its optimizer."""
     description = {"class_name": type(model).__name__, "config": model.get_config()}
     file.attrs["keras_version"] = VERSION.encode()

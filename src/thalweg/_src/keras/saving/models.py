@@ -24,7 +24,7 @@ from thalweg._src.keras.serialization import trusting
 
 @export("keras.models.save_model")
 def save_model(
-    model: Any,
+    model: Model,
     filepath: Any,
     overwrite: bool = True,
     include_optimizer: bool = True,
@@ -75,7 +75,7 @@ def _read_file(file: Any, custom_objects: dict[str, Any] | None, compiled: bool,
     return model
 
 
-def _of_layers(model: Any) -> Any:
+def _of_layers(model: object) -> Any:
     if not isinstance(model, Network):
         raise TypeError(f"expected the description of a model, received that of {model!r}")
     return model
@@ -131,7 +131,7 @@ def model_from_yaml(
 
 
 @export("keras.models.clone_model")
-def clone_model(model: Any, input_tensors: Any = None, clone_function: Callable[[Any], Any] | None = None) -> Any:
+def clone_model(model: Network, input_tensors: Any = None, clone_function: Callable[[Any], Any] | None = None) -> Any:
     """Returns a model of new layers with the configurations of those of another one, and new weights."""
     make = clone_function or (lambda layer: type(layer).from_config(layer.get_config()))
     if isinstance(model, Sequential):

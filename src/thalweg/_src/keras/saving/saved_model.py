@@ -29,6 +29,7 @@ from thalweg._src.keras.backend import state
 from thalweg._src.keras.engine import tracking
 from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.engine.config import VERSION, _plain
+from thalweg._src.keras.engine.trainable_model import TrainableModel
 from thalweg._src.keras.optimizers.optimizer import Optimizer
 from thalweg._src.keras.saving.training_config import training_config
 
@@ -57,7 +58,7 @@ def _metadata(layer: Any) -> dict[str, Any]:
     content: dict[str, Any] = {
         "name": layer.name,
         "trainable": layer.trainable,
-        "expects_training_arg": layer._takes("training"),
+        "expects_training_arg": layer.takes_argument("training"),
         "dtype": layer._dtype,
         "batch_input_shape": layer._batch_input_shape,
         "stateful": bool(layer.stateful),
@@ -76,7 +77,7 @@ def _metadata(layer: Any) -> dict[str, Any]:
     return content
 
 
-def _metadata_of_network(model: Any, config: Any) -> dict[str, Any]:
+def _metadata_of_network(model: TrainableModel, config: Any) -> dict[str, Any]:
     content = {"is_graph_network": model._is_graph_network, "keras_version": VERSION, "backend": "tensorflow"}
     if config is not None:
         content["model_config"] = {"class_name": type(model).__name__, "config": config}
@@ -109,7 +110,7 @@ def _spec(shape: dict[str, Any], tensor: Any, name: str) -> dict[str, Any]:
 # -- functions --------------------------------------------------------------------------------------------------------
 
 
-def _specs_of(model: Any) -> list[NamedSpec]:
+def _specs_of(model: TrainableModel) -> list[NamedSpec]:
     if model.inputs is None:
         raise ValueError(
             f"Model {model.name!r} cannot be saved because the input shapes have not been set: call it with data, by "
@@ -118,13 +119,8 @@ def _specs_of(model: Any) -> list[NamedSpec]:
     return [NamedSpec(name, t.dtype, t.dims) for name, t in zip(model.input_names, model.inputs, strict=True)]
 
 
-def _called(model: Any, inputs: list[Any], training: bool) -> list[Any]:
-    given = inputs if len(inputs) > 1 or model._takes_list else inputs[0]
-    return nest.flatten(model(given, training=training) if model._takes("training") else model(given))
-
-
 @contextlib.contextmanager
-def _as_before(model: Any) -> Iterator[None]:
+def _as_before(model: TrainableModel) -> Iterator[None]:
     """Context manager: calls of the model inside leave neither losses nor updates behind."""
     layers: dict[int, Any] = {}
     waiting = [model]
@@ -141,24 +137,25 @@ def _as_before(model: Any) -> Iterator[None]:
             layer._losses, layer._updates = losses, updates
 
 
-def serving_function(model: Any) -> Any:
+def serving_function(model: TrainableModel) -> Any:
     """Returns the function from the inputs of a model to its outputs, by their names."""
     specs = _specs_of(model)
 
     def serve(**inputs: Any) -> dict[str, Any]:
-        return dict(zip(model.output_names, _called(model, [inputs[spec.name] for spec in specs], False), strict=True))
+        outputs = model.outputs_for([inputs[spec.name] for spec in specs], False)
+        return dict(zip(model.output_names, outputs, strict=True))
 
     with _as_before(model):
         return traced(serve, "signature_wrapper", ((), {spec.name: spec for spec in specs}))
 
 
-def _call_functions(model: Any) -> list[SavedFunction]:
+def _call_functions(model: TrainableModel) -> list[SavedFunction]:
     """Returns what readers without the class of a model call: the model itself, in training and not."""
     specs = _specs_of(model)
-    inputs: Any = specs[0] if len(specs) == 1 and not model._takes_list else specs
+    inputs: Any = specs[0] if len(specs) == 1 else specs
 
-    def call(given: Any, training: Any, mask: Any) -> Any:
-        outputs = _called(model, nest.flatten(given), training)
+    def call(inputs: Any, training: Any, mask: Any) -> Any:
+        outputs = model.outputs_for(nest.flatten(inputs), training)
         return outputs[0] if len(outputs) == 1 else outputs
 
     traces = []
@@ -173,7 +170,7 @@ def _call_functions(model: Any) -> list[SavedFunction]:
 
 
 def write_saved_model(
-    model: Any, filepath: Any, overwrite: bool = True, include_optimizer: bool = True, signatures: Any = None
+    model: TrainableModel, filepath: Any, overwrite: bool = True, include_optimizer: bool = True, signatures: Any = None
 ) -> None:
     """Writes a model into a folder."""
     folder = folder_of(filepath)

@@ -116,7 +116,7 @@ def _made(content: dict[str, Any], custom_objects: dict[str, Any] | None) -> Any
 # -- variables --------------------------------------------------------------------------------------------------------
 
 
-def _restore(model: Any, prefix: str, takes_state: bool) -> None:
+def _restore(model: Network, prefix: str, takes_state: bool) -> None:
     """Restores the variables of a model and, on request, those of its optimizer."""
     checkpoint = Checkpoint(**{name: part for name, part in children_of(model) if takes_state or name != "optimizer"})
     status = checkpoint.read(prefix)
@@ -129,7 +129,7 @@ def _restore(model: Any, prefix: str, takes_state: bool) -> None:
         status.assert_existing_objects_matched()
 
 
-def _restore_later_optimizer(model: Any, prefix: str) -> None:
+def _restore_later_optimizer(model: Network, prefix: str) -> None:
     """Sets the state of an optimizer to that of one of a later release, whose slots are lists."""
     optimizer, reader = model.optimizer, CheckpointReader(prefix)
     keys = _optimizer_keys(parse_graph(reader.get_tensor(GRAPH_KEY), prefix))

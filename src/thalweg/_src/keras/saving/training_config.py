@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from thalweg._src.base import logging
+from thalweg._src.keras.engine.trainable_model import TrainableModel
 from thalweg._src.keras.losses import losses
 from thalweg._src.keras.metrics import lookup as metrics
 from thalweg._src.keras.metrics.base import Metric
@@ -20,18 +21,18 @@ _LATER = "Custom>"  # how later releases mark optimizers, which are written othe
 _UNKNOWN = ("weight_decay", "use_ema", "global_clipnorm")
 
 
-def training_config(model: Any) -> dict[str, Any] | None:
+def training_config(model: TrainableModel) -> dict[str, Any] | None:
     """Returns what a model was compiled with; None if it was not, or with an optimizer of tf.train."""
     if model.optimizer is None:
         return None
     if isinstance(model.optimizer, TFOptimizer):
         logging.warning("an optimizer of tf.train has no configuration: how the model was compiled is not saved")
         return None
-    loss, own_metrics, loss_weights, weighted_metrics = model._compiled_with
+    loss, metrics_argument, loss_weights, weighted_metrics = model.compile_arguments
     optimizer = model.optimizer
     return {
         "loss": _serialized(loss),
-        "metrics": _serialized(own_metrics),
+        "metrics": _serialized(metrics_argument),
         "weighted_metrics": _serialized(weighted_metrics),
         "sample_weight_mode": model.sample_weight_mode,
         "loss_weights": loss_weights,
@@ -50,7 +51,7 @@ def _serialized(value: Any) -> Any:
     return value if value is None or isinstance(value, str) else serialize_keras_object(value)
 
 
-def compile_model(model: Any, training: dict[str, Any], custom_objects: Any) -> None:
+def compile_model(model: TrainableModel, training: dict[str, Any], custom_objects: Any) -> None:
     """Compiles a model as it was."""
 
     def of(key: str, deserialize: Callable[..., Any]) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 from thalweg._src.base.errors import require_members
 from thalweg._src.base.export import export
 from thalweg._src.base.formats.text import PathLike
+from thalweg._src.keras.engine.graph_map import GraphModel
 from thalweg._src.keras.engine.network import Network
 from thalweg._src.keras.layers.wrappers import Wrapper
 
@@ -36,7 +37,7 @@ def _report() -> None:
 
 @export("keras.utils.model_to_dot")
 def model_to_dot(
-    model: Any,
+    model: GraphModel,
     show_shapes: bool = False,
     show_layer_names: bool = True,
     rankdir: str = "TB",
@@ -68,9 +69,9 @@ def model_to_dot(
     return dot
 
 
-def _layers(model: Any) -> list[Any]:
+def _layers(model: GraphModel) -> list[Any]:
     """Returns the layers of a graph, the inputs of a `Sequential` too."""
-    return list(dict.fromkeys(node.layer for node in model._nodes))
+    return list(dict.fromkeys(node.layer for node in model.graph_nodes))
 
 
 def _is_nested(layer: Any) -> bool:
@@ -96,8 +97,8 @@ def _shape(layer: Any, attribute: str) -> str:
         return "multiple"
 
 
-def _edges(model: Any, expand_nested: bool) -> Iterator[tuple[str, str]]:
-    for node in model._nodes:
+def _edges(model: GraphModel, expand_nested: bool) -> Iterator[tuple[str, str]]:
+    for node in model.graph_nodes:
         for before in node.inbound_layers:
             yield _end(before, expand_nested, -1), _end(node.layer, expand_nested, 0)
 
@@ -111,7 +112,7 @@ def _end(layer: Any, expand_nested: bool, place: int) -> str:
 
 @export("keras.utils.plot_model")
 def plot_model(
-    model: Any,
+    model: GraphModel,
     to_file: PathLike = "model.png",
     show_shapes: bool = False,
     show_layer_names: bool = True,

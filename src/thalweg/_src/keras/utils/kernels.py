@@ -9,6 +9,7 @@ import numpy as np
 from thalweg._src.base.errors import require_members
 from thalweg._src.base.export import export
 from thalweg._src.keras.backend.values import batch_get_value, batch_set_value
+from thalweg._src.keras.engine.network import Network
 from thalweg._src.keras.layers.convolutional import Conv1D, Conv2D, Conv3D, SeparableConv1D, SeparableConv2D
 from thalweg._src.keras.layers.transposed_convolutional import Conv2DTranspose
 
@@ -16,7 +17,7 @@ _CONVOLUTIONS = (Conv1D, Conv2D, Conv3D, Conv2DTranspose, SeparableConv1D, Separ
 
 
 @export("keras.utils.convert_all_kernels_in_model")
-def convert_all_kernels_in_model(model: Any) -> None:
+def convert_all_kernels_in_model(model: Network) -> None:
     """Turns the kernels of all convolutions of a model around, from Theano's form to TensorFlow's or back."""
     require_members("model", model, "a model", "layers")
     kernels = [_kernel(layer) for layer in model.layers if isinstance(layer, _CONVOLUTIONS)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src.base.export import export
@@ -11,13 +12,16 @@ from thalweg._src.graph.ops.reshape import shape
 from thalweg._src.graph.scopes import device, name_scope
 from thalweg._src.keras.backend import state
 from thalweg._src.keras.engine.model import Model
+from thalweg._src.keras.engine.network import Network
 from thalweg._src.keras.layers.core import Lambda
 from thalweg._src.keras.layers.merge import Concatenate
 from thalweg._src.keras.saving.models import clone_model
 
 
 @export("keras.utils.multi_gpu_model")
-def multi_gpu_model(model: Any, gpus: Any, cpu_merge: bool = True, cpu_relocation: bool = False) -> Model:
+def multi_gpu_model(
+    model: Network, gpus: int | Sequence[int], cpu_merge: bool = True, cpu_relocation: bool = False
+) -> Model:
     """Returns a model that computes a part of each batch on each device, with the weights of the given one.
 
     Where a session has no GPU, its CPU devices are used: `tf.ConfigProto(device_count={"CPU": 2})` makes two of them.
@@ -42,7 +46,7 @@ def multi_gpu_model(model: Any, gpus: Any, cpu_merge: bool = True, cpu_relocatio
     return Model(model.inputs, whole)
 
 
-def _places(gpus: Any) -> list[str]:
+def _places(gpus: int | Sequence[int]) -> list[str]:
     """Returns the devices of the replicas; raises ValueError if a session has not enough of them."""
     numbers = list(range(gpus)) if isinstance(gpus, int) else list(gpus)
     if len(numbers) < 2:
