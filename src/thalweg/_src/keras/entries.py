@@ -10,6 +10,7 @@ import functools
 import inspect
 import re
 import reprlib
+from collections.abc import Callable
 from typing import Any
 
 from thalweg._src.graph import nest
@@ -52,7 +53,7 @@ _MOST = 1 << 63  # that no integer reaches
 _MOST_SIZE = 1 << 31
 
 
-def require_entries(cls: Any, config: Any) -> None:
+def require_entries(cls: Callable[..., Any], config: Any) -> None:
     """Raises an error with its place if an entry of the description of an object cannot be the argument of its name."""
     if not isinstance(expected((dict, list, tuple), config), dict):
         return
@@ -64,30 +65,30 @@ def require_entries(cls: Any, config: Any) -> None:
                 raise error
 
 
-def _type_error(kinds: tuple[str, ...] | None, value: Any) -> TypeError | None:
+def _type_error(kinds: tuple[str, ...] | None, value: object) -> TypeError | None:
     if kinds is None or any(_fits(kind, value) for kind in kinds):
         return None
-    wanted = " or ".join(dict.fromkeys(_NAMES[kind.partition("[")[0]] for kind in kinds))
-    return TypeError(f"expected {wanted}, received {reprlib.repr(value)[:200]}")
+    kinds_in_words = " or ".join(dict.fromkeys(_NAMES[kind.partition("[")[0]] for kind in kinds))
+    return TypeError(f"expected {kinds_in_words}, received {reprlib.repr(value)[:200]}")
 
 
-def _range_error(key: str, value: Any) -> ValueError | None:
+def _range_error(key: str, value: object) -> ValueError | None:
     least, most = (_SIZES[key], _MOST_SIZE) if key in _SIZES else (-_MOST, _MOST)
-    if all(least <= each < most for each in nest.flatten(value) if isinstance(each, int)):
+    if all(least <= leaf < most for leaf in nest.flatten(value) if isinstance(leaf, int)):
         return None
     return ValueError(
         f"expected integers of at least {least} and less than {most}, received {reprlib.repr(value)[:200]}"
     )
 
 
-def _fits(kind: str, value: Any) -> bool:
+def _fits(kind: str, value: object) -> bool:
     if not isinstance(value, _PLAIN):
         return True
     name, _, item = kind.partition("[")
     if name == "Sequence":
-        parts = _parts(item[:-1])
+        item_kinds = _kinds(item[:-1])
         return isinstance(value, list | tuple) and (
-            parts is None or all(any(_fits(part, each) for part in parts) for each in value)
+            item_kinds is None or all(any(_fits(item_kind, entry) for item_kind in item_kinds) for entry in value)
         )
     if name == "int":
         return (
@@ -101,23 +102,23 @@ def _fits(kind: str, value: Any) -> bool:
 
 
 @functools.cache
-def _declared(cls: Any) -> dict[str, tuple[str, ...] | None]:
+def _declared(cls: Callable[..., Any]) -> dict[str, tuple[str, ...] | None]:
     """Returns the types of the arguments of a class, or of a function that makes an object; None for any."""
     makers = [vars(base).get("__init__") for base in reversed(cls.__mro__)] if isinstance(cls, type) else [cls]
-    found: dict[str, tuple[str, ...] | None] = dict(_BY_NAME)
+    declared: dict[str, tuple[str, ...] | None] = dict(_BY_NAME)
     for maker in filter(inspect.isfunction, makers):
-        for name, annotation in maker.__annotations__.items():
-            kinds = _parts(str(annotation))
+        for name, parameter in inspect.signature(maker).parameters.items():
+            kinds = _kinds(str(parameter.annotation))
             if kinds is not None:
-                found[name] = kinds
+                declared[name] = kinds
             elif name.endswith(_SUFFIXES):
-                found[name] = _OBJECT
-            elif name not in _BY_NAME:
-                found[name] = None
-    return found
+                declared[name] = _OBJECT
+            elif name not in _BY_NAME and parameter.annotation is not inspect.Parameter.empty:
+                declared[name] = None
+    return declared
 
 
-def _parts(annotation: str) -> tuple[str, ...] | None:
+def _kinds(annotation: str) -> tuple[str, ...] | None:
     """Returns the types of a union, None if one of them is not plain."""
-    parts = re.split(r" \| (?![^\[]*\])", annotation)
-    return tuple(parts) if all(part.partition("[")[0] in _NAMES for part in parts) else None
+    kinds = re.split(r" \| (?![^\[]*\])", annotation)
+    return tuple(kinds) if all(kind.partition("[")[0] in _NAMES for kind in kinds) else None

@@ -12,13 +12,16 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeAlias
 
 from thalweg._src.base.errors import require_members
 from thalweg._src.base.export import export
 from thalweg._src.graph.graph_def_checks import shown
 from thalweg._src.keras.entries import require_entries
 from thalweg._src.keras.places import at, entry, in_class_of_user, short, within
+
+# What arguments take for an object: its name, its class and configuration, the object or function itself, or None.
+Identifier: TypeAlias = "str | Mapping[str, Any] | Callable[..., Any] | None"
 
 # Marks an object inside the configuration of another, to tell it from a dictionary that the object takes as such.
 _NESTED = "__passive_serialization__"
@@ -93,9 +96,9 @@ class NameOfFunction(str):
     function: Callable[..., Any]
 
     def __new__(cls, function: Callable[..., Any]) -> NameOfFunction:
-        made = super().__new__(cls, function.__name__)
-        made.function = function
-        return made
+        name = super().__new__(cls, function.__name__)
+        name.function = function
+        return name
 
 
 @contextmanager
@@ -173,8 +176,8 @@ def deserialize_keras_object(
             with at("config"):
                 return _created(cls, config, custom_objects)
     if isinstance(identifier, str):
-        found = find_object(identifier, module_objects, custom_objects, printable_module_name)
-        return found() if isinstance(found, type) else found
+        obj = find_object(identifier, module_objects, custom_objects, printable_module_name)
+        return obj() if isinstance(obj, type) else obj
     if inspect.isfunction(identifier):
         return identifier
     raise ValueError(f"Could not interpret serialized {printable_module_name}: {short(identifier)}")

@@ -55,12 +55,12 @@ class PReLU(Elementwise):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        found = objects_of(
+        objects = objects_of(
             {"initializer": alpha_initializer, "regularizer": alpha_regularizer, "constraint": alpha_constraint}
         )
-        self.alpha_initializer = found["initializer"]
-        self.alpha_regularizer = found["regularizer"]
-        self.alpha_constraint = found["constraint"]
+        self.alpha_initializer = objects["initializer"]
+        self.alpha_regularizer = objects["regularizer"]
+        self.alpha_constraint = objects["constraint"]
         self.shared_axes = [shared_axes] if isinstance(shared_axes, int) else shared_axes and list(shared_axes)
 
     def build(self, input_shape: ShapeLike) -> None:

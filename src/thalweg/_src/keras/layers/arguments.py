@@ -17,10 +17,10 @@ _KINDS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def objects_of(given: Mapping[str, Any]) -> dict[str, Any]:
+def objects_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Returns arguments by name, with objects for those that may be the name or the configuration of one."""
-    found = {name: _KINDS.get(name.rpartition("_")[2], lambda value: value) for name in given}
-    return {name: found[name](value) for name, value in given.items()}
+    getters = {name: _KINDS.get(name.rpartition("_")[2], lambda value: value) for name in arguments}
+    return {name: getters[name](value) for name, value in arguments.items()}
 
 
 def channels_of(data_format: str | None) -> str:

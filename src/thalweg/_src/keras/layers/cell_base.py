@@ -7,14 +7,47 @@ from typing import Any
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.ops.reshape import ones_like
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.keras import constraints, initializers, regularizers
 from thalweg._src.keras.backend.control import in_train_phase
 from thalweg._src.keras.backend.random import dropout as dropped
 from thalweg._src.keras.engine.base_layer import Layer
+from thalweg._src.keras.layers.arguments import objects_of
 from thalweg._src.keras.layers.core import weight_config
+from thalweg._src.keras.serialization import Identifier
 
 _WEIGHTS = ("kernel", "recurrent", "bias")
-_OPTIONS: Any = ((initializers, "initializer"), (regularizers, "regularizer"), (constraints, "constraint"))
+_WEIGHT_OPTIONS = [f"{weight}_{kind}" for kind in ("initializer", "regularizer", "constraint") for weight in _WEIGHTS]
+# Parameters of recurrent layers that their cells do not have.
+OF_LAYER = ("activity_regularizer", "return_sequences", "return_state", "go_backwards", "stateful", "unroll")
+
+
+def recurrent_parameters(
+    self: Any,
+    units: int,
+    activation: Identifier = "tanh",
+    recurrent_activation: Identifier = "hard_sigmoid",
+    use_bias: bool = True,
+    kernel_initializer: Identifier = "glorot_uniform",
+    recurrent_initializer: Identifier = "orthogonal",
+    bias_initializer: Identifier = "zeros",
+    unit_forget_bias: bool = True,
+    kernel_regularizer: Identifier = None,
+    recurrent_regularizer: Identifier = None,
+    bias_regularizer: Identifier = None,
+    activity_regularizer: Identifier = None,
+    kernel_constraint: Identifier = None,
+    recurrent_constraint: Identifier = None,
+    bias_constraint: Identifier = None,
+    dropout: float = 0.0,
+    recurrent_dropout: float = 0.0,
+    implementation: int = 1,
+    return_sequences: bool = False,
+    return_state: bool = False,
+    go_backwards: bool = False,
+    stateful: bool = False,
+    unroll: bool = False,
+    **kwargs: Any,
+) -> None:
+    """The parameters of `LSTM`: those of the other recurrent layers and of the cells are some of them."""
 
 
 class DropoutMasks:
@@ -73,13 +106,13 @@ class WeightedCell(DropoutMasks, Layer):
     recurrent_initializer: Any
     bias_initializer: Any
 
-    def set_options(self, options: dict[str, Any]) -> None:
-        """Sets the initializers, regularizers and constraints of the weights, and what is dropped."""
-        self.use_bias = options["use_bias"]
-        for module, what in _OPTIONS:
-            for name in _WEIGHTS:
-                setattr(self, f"{name}_{what}", module.get(options[f"{name}_{what}"]))
-        self.set_dropout(options["dropout"], options["recurrent_dropout"])
+    def __init__(self, use_bias: bool, dropout: float, recurrent_dropout: float, **arguments: Any) -> None:
+        options = {name: arguments.pop(name) for name in _WEIGHT_OPTIONS}
+        super().__init__(**arguments)
+        self.use_bias = use_bias
+        for name, value in objects_of(options).items():
+            setattr(self, name, value)
+        self.set_dropout(dropout, recurrent_dropout)
 
     def add_weights(self, kernel: Any, recurrent: Any, bias: Any, bias_start: Any) -> None:
         """Creates the weights of given shapes."""
@@ -93,7 +126,7 @@ class WeightedCell(DropoutMasks, Layer):
         regularizer, constraint = (getattr(self, f"{option}_{what}") for what in ("regularizer", "constraint"))
         return self.add_weight(name, shape, initializer=start, regularizer=regularizer, constraint=constraint)
 
-    def own_config(self) -> dict[str, Any]:
+    def cell_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor, without those of all layers."""
         return {
             "use_bias": self.use_bias,
@@ -104,4 +137,4 @@ class WeightedCell(DropoutMasks, Layer):
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor."""
-        return {**super().get_config(), **self.own_config()}
+        return {**super().get_config(), **self.cell_config()}

@@ -7,6 +7,7 @@ from typing import Any
 
 from thalweg._src.base.export import export
 from thalweg._src.base.shapes import as_shape
+from thalweg._src.base.signatures import parameters_of
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.ops.concat import concat, split
@@ -18,9 +19,10 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras import activations
 from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.layers import lookup
-from thalweg._src.keras.layers.cell_base import WeightedCell
+from thalweg._src.keras.layers.cell_base import OF_LAYER, WeightedCell, recurrent_parameters
 from thalweg._src.keras.layers.stepping import build_cell, call_cell, output_size_of, zero_states
 from thalweg._src.keras.places import entry
+from thalweg._src.keras.serialization import Identifier
 
 
 @export("keras.layers.AbstractRNNCell")
@@ -54,11 +56,10 @@ class DenseCell(WeightedCell):
 
     gates = 1
 
-    def __init__(self, units: int, options: dict[str, Any]) -> None:
-        super().__init__(**options["kwargs"])
+    def __init__(self, units: int, activation: Identifier, **arguments: Any) -> None:
+        super().__init__(**arguments)
         self.units = units
-        self.activation = activations.get(options["activation"])
-        self.set_options(options)
+        self.activation = activations.get(activation)
         self.state_size: Any = units
         self.output_size = units
 
@@ -78,12 +79,12 @@ class DenseCell(WeightedCell):
         """Returns states of zeros for a batch."""
         return zero_states(self.state_size, inputs, batch_size, dtype)
 
-    def own_config(self) -> dict[str, Any]:
+    def cell_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor, without those of all layers."""
         return {
             "units": self.units,
             "activation": activations.serialize(self.activation),
-            **super().own_config(),
+            **super().cell_config(),
         }
 
 
@@ -93,33 +94,19 @@ def products(x: Any, kernel: Any, masks: list[Tensor] | None) -> Tensor:
         return matmul(x, kernel)
     if len(masks) == 1:
         return matmul(multiply(x, masks[0]), kernel)
-    parts = split(kernel, len(masks), 1)
-    return concat([matmul(multiply(x, mask), part) for mask, part in zip(masks, parts)], 1)
+    gate_kernels = split(kernel, len(masks), 1)
+    return concat([matmul(multiply(x, mask), gate_kernel) for mask, gate_kernel in zip(masks, gate_kernels)], 1)
 
 
 @export("keras.layers.SimpleRNNCell")
 class SimpleRNNCell(DenseCell):
     """A fully connected cell: its state, which is its output, is activation(x @ kernel + state @ recurrent + bias)."""
 
-    def __init__(
-        self,
-        units: int,
-        activation: Any = "tanh",
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
-        dropout: float = 0.0,
-        recurrent_dropout: float = 0.0,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(units, dict(locals()))
+    @parameters_of(
+        recurrent_parameters, without=(*OF_LAYER, "recurrent_activation", "unit_forget_bias", "implementation")
+    )
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
 
     def call(self, inputs: Any, states: Any, training: Any = None) -> Any:
         """Returns the output and the state after a step."""
@@ -138,10 +125,10 @@ class GatedCell(DenseCell):
     implementation: with 1, each gate has a dropout mask of its own
     """
 
-    def __init__(self, units: int, options: dict[str, Any]) -> None:
-        super().__init__(units, options)
-        self.recurrent_activation = activations.get(options["recurrent_activation"])
-        self.implementation = options["implementation"]
+    def __init__(self, recurrent_activation: Identifier, implementation: int, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.recurrent_activation = activations.get(recurrent_activation)
+        self.implementation = implementation
 
     def _masks(self, inputs: Any, state: Any, training: Any) -> tuple[Any, Any]:
         """Returns the dropout masks of the input and of the state."""
@@ -151,10 +138,10 @@ class GatedCell(DenseCell):
             self.get_recurrent_dropout_mask_for_cell(state, training, count),
         )
 
-    def own_config(self) -> dict[str, Any]:
+    def cell_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor, without those of all layers."""
         return {
-            **super().own_config(),
+            **super().cell_config(),
             "recurrent_activation": activations.serialize(self.recurrent_activation),
             "implementation": self.implementation,
         }
@@ -166,28 +153,9 @@ class GRUCell(GatedCell):
 
     gates = 3
 
-    def __init__(
-        self,
-        units: int,
-        activation: Any = "tanh",
-        recurrent_activation: Any = "hard_sigmoid",
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
-        dropout: float = 0.0,
-        recurrent_dropout: float = 0.0,
-        implementation: int = 1,
-        reset_after: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(units, dict(locals()))
+    @parameters_of(recurrent_parameters, without=(*OF_LAYER, "unit_forget_bias"), before="kwargs")
+    def __init__(self, reset_after: bool = False, **arguments: Any) -> None:
+        super().__init__(**arguments)
         self.reset_after = reset_after
 
     def _bias_shape(self) -> tuple[int, ...]:
@@ -212,7 +180,9 @@ class GRUCell(GatedCell):
 
     def _reset_after(self, x: Any, inner: Any) -> tuple[Any, Any]:
         """Returns the update gate and the candidate, with the reset after the product with the state."""
-        (x_gates, x_candidate), (gates, last) = (split(each, [2 * self.units, self.units], 1) for each in (x, inner))
+        (x_gates, x_candidate), (gates, last) = (
+            split(layer_class, [2 * self.units, self.units], 1) for layer_class in (x, inner)
+        )
         update, reset = split(self.recurrent_activation(x_gates + gates), 2, 1)
         return update, self.activation(x_candidate + reset * last)
 
@@ -224,9 +194,9 @@ class GRUCell(GatedCell):
         update, reset = split(self.recurrent_activation(x_gates + products(before, gates, first)), 2, 1)
         return update, self.activation(x_candidate + products(reset * before, last, rest))
 
-    def own_config(self) -> dict[str, Any]:
+    def cell_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor, without those of all layers."""
-        return {**super().own_config(), "reset_after": self.reset_after}
+        return {**super().cell_config(), "reset_after": self.reset_after}
 
 
 @export("keras.layers.LSTMCell")
@@ -235,30 +205,11 @@ class LSTMCell(GatedCell):
 
     gates = 4
 
-    def __init__(
-        self,
-        units: int,
-        activation: Any = "tanh",
-        recurrent_activation: Any = "hard_sigmoid",
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        unit_forget_bias: bool = True,
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
-        dropout: float = 0.0,
-        recurrent_dropout: float = 0.0,
-        implementation: int = 1,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(units, dict(locals()))
+    @parameters_of(recurrent_parameters, without=OF_LAYER)
+    def __init__(self, unit_forget_bias: bool, **arguments: Any) -> None:
+        super().__init__(**arguments)
         self.unit_forget_bias = unit_forget_bias
-        self.state_size = [units, units]
+        self.state_size = [self.units, self.units]
 
     def _bias_start(self) -> Any:
         return self._unit_forget_bias if self.unit_forget_bias else self.bias_initializer
@@ -276,9 +227,9 @@ class LSTMCell(GatedCell):
             z = bias_add(z, self.bias)
         return lstm_step(split(z, 4, 1), memory, self.activation, self.recurrent_activation)
 
-    def own_config(self) -> dict[str, Any]:
+    def cell_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor, without those of all layers."""
-        return {**super().own_config(), "unit_forget_bias": self.unit_forget_bias}
+        return {**super().cell_config(), "unit_forget_bias": self.unit_forget_bias}
 
 
 def unit_forget_bias_of(initializer: Any, units: int, dtype: Any) -> Tensor:
@@ -289,8 +240,8 @@ def unit_forget_bias_of(initializer: Any, units: int, dtype: Any) -> Tensor:
 
 def lstm_step(gates: Sequence[Any], memory: Any, activation: Any, recurrent_activation: Any) -> tuple[Any, list[Any]]:
     """Returns the output and the states of a long short-term memory, from the inputs of its four gates."""
-    taken, kept, shown = (recurrent_activation(gates[index]) for index in (0, 1, 3))
-    memory = kept * memory + taken * activation(gates[2])
+    taken, remembered, shown = (recurrent_activation(gates[index]) for index in (0, 1, 3))
+    memory = remembered * memory + taken * activation(gates[2])
     output = shown * activation(memory)
     return output, [output, memory]
 
@@ -346,11 +297,11 @@ class StackedRNNCells(Layer):
 
     def call(self, inputs: Any, states: Any, constants: Any = None, training: Any = None, **kwargs: Any) -> Any:
         """Returns the output of the last cell, and the states of all cells."""
-        made = []
+        next_states = []
         for cell, before in zip(self.cells, self._in_order(tuple(states))):
             inputs, after = call_cell(cell, inputs, before, training, constants)
-            made.append(after)
-        return inputs, nest.pack_sequence_as(self.state_size, nest.flatten(self._in_order(made)))
+            next_states.append(after)
+        return inputs, nest.pack_sequence_as(self.state_size, nest.flatten(self._in_order(next_states)))
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor."""
@@ -363,7 +314,11 @@ class StackedRNNCells(Layer):
         config = dict(config)
         described = entry(config, "cells", (list, tuple))
         del config["cells"]
-        return cls([lookup.deserialize(each, custom_objects=custom_objects) for each in described], **config)
+        return cls(
+            [lookup.deserialize(layer_class, custom_objects=custom_objects) for layer_class in described], **config
+        )
 
 
-lookup.LAYERS.update({each.__name__: each for each in (SimpleRNNCell, GRUCell, LSTMCell, StackedRNNCells)})
+lookup.LAYERS.update(
+    {layer_class.__name__: layer_class for layer_class in (SimpleRNNCell, GRUCell, LSTMCell, StackedRNNCells)}
+)

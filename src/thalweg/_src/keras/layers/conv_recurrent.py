@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src.base.export import export
 from thalweg._src.base.read_only import ReadOnly
 from thalweg._src.base.shapes import TensorShape
+from thalweg._src.base.signatures import parameters_of
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.ops.concat import concat, split
 from thalweg._src.graph.ops.math import multiply
@@ -17,9 +19,10 @@ from thalweg._src.keras.backend.convolution import conv2d
 from thalweg._src.keras.backend.settings import image_data_format
 from thalweg._src.keras.engine import tracking
 from thalweg._src.keras.layers import lookup
-from thalweg._src.keras.layers.cell_base import WeightedCell
+from thalweg._src.keras.layers.cell_base import OF_LAYER, WeightedCell, recurrent_parameters
 from thalweg._src.keras.layers.cells import lstm_step, unit_forget_bias_of
 from thalweg._src.keras.layers.recurrent_layers import LayerOfCell
+from thalweg._src.keras.serialization import Identifier
 from thalweg._src.training.nn.layers.input_spec import InputSpec
 from thalweg._src.training.nn.layers.windows import (
     around,
@@ -35,33 +38,22 @@ from thalweg._src.training.nn.layers.windows import (
 class ConvLSTM2DCell(WeightedCell):
     """A long short-term memory in which convolutions take the place of products with matrices."""
 
+    @parameters_of(recurrent_parameters, without=(*OF_LAYER, "units", "implementation"), before="activation")
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = (1, 1),
+        kernel_size: int | Sequence[int],
+        strides: int | Sequence[int] = (1, 1),
         padding: str = "valid",
         data_format: str | None = None,
-        dilation_rate: Any = (1, 1),
-        activation: Any = "tanh",
-        recurrent_activation: Any = "hard_sigmoid",
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        unit_forget_bias: bool = True,
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
-        dropout: float = 0.0,
-        recurrent_dropout: float = 0.0,
-        **kwargs: Any,
+        dilation_rate: int | Sequence[int] = (1, 1),
+        *,
+        activation: Identifier,
+        recurrent_activation: Identifier,
+        unit_forget_bias: bool,
+        **arguments: Any,
     ) -> None:
-        options = dict(locals())
-        super().__init__(**kwargs)
+        super().__init__(**arguments)
         self.filters = filters
         self.kernel_size = sizes_of(kernel_size, 2, "kernel_size")
         self.strides = sizes_of(strides, 2, "strides")
@@ -71,7 +63,6 @@ class ConvLSTM2DCell(WeightedCell):
         self.activation = activations.get(activation)
         self.recurrent_activation = activations.get(recurrent_activation)
         self.unit_forget_bias = unit_forget_bias
-        self.set_options(options)
         self.state_size = (filters, filters)
 
     def build(self, input_shape: Any) -> None:
@@ -107,60 +98,61 @@ class ConvLSTM2DCell(WeightedCell):
         settings = (strides, padding, self.data_format, dilation_rate)
         if masks is None:
             return conv2d(x, kernel, *settings)
-        parts = zip(masks, split(kernel, len(masks), 3))
-        return concat([conv2d(multiply(x, mask), part, *settings) for mask, part in parts], self.channel_axis)
+        gates = zip(masks, split(kernel, len(masks), 3))
+        return concat(
+            [conv2d(multiply(x, mask), gate_kernel, *settings) for mask, gate_kernel in gates], self.channel_axis
+        )
 
     def output_sizes(self, spatial: list[Any]) -> list[Any]:
         """Returns the height and the width of the output for those of the input."""
         windows = zip(spatial, self.kernel_size, self.strides, self.dilation_rate)
         return [window_output(size, extent, self.padding, stride, rate) for size, extent, stride, rate in windows]
 
-    def own_config(self) -> dict[str, Any]:
+    def cell_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor, without those of all layers."""
         names = ("filters", "kernel_size", "strides", "padding", "data_format", "dilation_rate", "unit_forget_bias")
         return {
             **{name: getattr(self, name) for name in names},
             "activation": activations.serialize(self.activation),
             "recurrent_activation": activations.serialize(self.recurrent_activation),
-            **super().own_config(),
+            **super().cell_config(),
         }
+
+
+@parameters_of(
+    recurrent_parameters,
+    without=("units", "dropout", "recurrent_dropout", "implementation", "unroll"),
+    before="kwargs",
+)
+def _with_dropout_last(self: Any, dropout: float = 0.0, recurrent_dropout: float = 0.0, **arguments: Any) -> None:
+    """The parameters of `LSTM` in the order of `ConvLSTM2D`, to which those of the convolution are added."""
 
 
 @export("keras.layers.ConvLSTM2D")
 class ConvLSTM2D(LayerOfCell):
     """A layer of long short-term memories for sequences of images."""
 
+    @parameters_of(_with_dropout_last, before="activation")
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = (1, 1),
+        kernel_size: int | Sequence[int],
+        strides: int | Sequence[int] = (1, 1),
         padding: str = "valid",
         data_format: str | None = None,
-        dilation_rate: Any = (1, 1),
-        activation: Any = "tanh",
-        recurrent_activation: Any = "hard_sigmoid",
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        unit_forget_bias: bool = True,
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
-        return_sequences: bool = False,
-        return_state: bool = False,
-        go_backwards: bool = False,
-        stateful: bool = False,
-        dropout: float = 0.0,
-        recurrent_dropout: float = 0.0,
-        **kwargs: Any,
+        dilation_rate: int | Sequence[int] = (1, 1),
+        **arguments: Any,
     ) -> None:
-        super().__init__(ConvLSTM2DCell, dict(locals()))
+        super().__init__(
+            ConvLSTM2DCell,
+            filters=filters,
+            kernel_size=kernel_size,
+            strides=strides,
+            padding=padding,
+            data_format=data_format,
+            dilation_rate=dilation_rate,
+            **arguments,
+        )
         if self.unroll or self.time_major:
             raise TypeError("ConvLSTM2D: unroll and time_major are not supported with convolutional recurrent layers")
         self.input_spec = [InputSpec(ndim=5)]
@@ -183,8 +175,8 @@ class ConvLSTM2D(LayerOfCell):
     def get_initial_state(self, inputs: Any) -> list[Any]:
         """Returns the states before the first step: zeros."""
         x = convert_to_tensor(inputs)
-        known, found = x.shape.as_list(), shape_of(x)
-        sizes = [found[axis] if size is None else size for axis, size in enumerate(known)]
+        static, dynamic = x.shape.as_list(), shape_of(x)
+        sizes = [dynamic[axis] if size is None else size for axis, size in enumerate(static)]
         del sizes[1]
         first = zeros(self._state_shape(sizes), x.dtype)
         return [first, first]
@@ -196,8 +188,10 @@ class ConvLSTM2D(LayerOfCell):
 
     def build(self, input_shape: Any) -> None:
         """Creates the variables of the cell."""
-        own = input_shape[0] if isinstance(input_shape, list) and not tracking.is_shape(input_shape) else input_shape
-        self._step_sizes = tuple(self._step_shape(TensorShape(own).as_list()))
+        sequence_shape = (
+            input_shape[0] if isinstance(input_shape, list) and not tracking.is_shape(input_shape) else input_shape
+        )
+        self._step_sizes = tuple(self._step_shape(TensorShape(sequence_shape).as_list()))
         super().build(input_shape)
 
     def _input_spec_of(self, shape: TensorShape) -> InputSpec:
@@ -210,8 +204,10 @@ class ConvLSTM2D(LayerOfCell):
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """Returns the shape of the outputs, and those of the states if they are asked for."""
-        own = input_shape[0] if isinstance(input_shape, list) and not tracking.is_shape(input_shape) else input_shape
-        sizes = TensorShape(own).as_list()
+        sequence_shape = (
+            input_shape[0] if isinstance(input_shape, list) and not tracking.is_shape(input_shape) else input_shape
+        )
+        sizes = TensorShape(sequence_shape).as_list()
         state = self._state_shape(list(self._step_shape(sizes)))
         output = TensorShape([state[0], sizes[1], *state[1:]] if self.return_sequences else state)
         return [output, TensorShape(state), TensorShape(state)] if self.return_state else output

@@ -32,8 +32,8 @@ class Convolution:
     _settings: ClassVar[tuple[str, ...]] = ("kernel_size", "strides", "padding", "data_format", "dilation_rate")
     _weight_names: ClassVar[tuple[str, ...]] = ("kernel", "bias")
 
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**objects_of({**given, "data_format": channels_of(given["data_format"])}))
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**objects_of({**arguments, "data_format": channels_of(arguments["data_format"])}))
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor."""
@@ -54,8 +54,8 @@ class Conv1D(Convolution, convolution.Conv1D, Layer):
     """A convolution layer over sequences."""
 
     @parameters_of(convolution.Conv1D.__init__, without=BY_KEYWORD, **_KERNEL)
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
 
 
 @export("keras.layers.Conv2D", "keras.layers.Convolution2D")
@@ -70,8 +70,8 @@ class Conv2D(Convolution, convolution.Conv2D, Layer):
         data_format=None,
         **_KERNEL,
     )
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
 
 
 @export("keras.layers.Conv3D", "keras.layers.Convolution3D")
@@ -86,8 +86,8 @@ class Conv3D(Convolution, convolution.Conv3D, Layer):
         data_format=None,
         **_KERNEL,
     )
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
 
 
 class _Separable(Convolution):
@@ -102,8 +102,8 @@ class SeparableConv1D(_Separable, separable_convolution.SeparableConv1D, Layer):
     """A depthwise separable convolution layer over sequences."""
 
     @parameters_of(separable_convolution.SeparableConv1D.__init__, without=BY_KEYWORD, data_format=None, **_KERNELS)
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
 
 
 @export("keras.layers.SeparableConv2D", "keras.layers.SeparableConvolution2D")
@@ -118,8 +118,8 @@ class SeparableConv2D(_Separable, separable_convolution.SeparableConv2D, Layer):
         data_format=None,
         **_KERNELS,
     )
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
 
 
 @export("keras.layers.DepthwiseConv2D")
@@ -162,16 +162,16 @@ class DepthwiseConv2D(Convolution, convolution.Conv2D, Layer):
             **kwargs,
         )
         self.depth_multiplier = depth_multiplier
-        found = objects_of(
+        objects = objects_of(
             {
                 "initializer": depthwise_initializer,
                 "regularizer": depthwise_regularizer,
                 "constraint": depthwise_constraint,
             }
         )
-        self.depthwise_initializer = found["initializer"]
-        self.depthwise_regularizer = found["regularizer"]
-        self.depthwise_constraint = found["constraint"]
+        self.depthwise_initializer = objects["initializer"]
+        self.depthwise_regularizer = objects["regularizer"]
+        self.depthwise_constraint = objects["constraint"]
 
     def build(self, input_shape: ShapeLike) -> None:
         """Creates kernel and bias."""

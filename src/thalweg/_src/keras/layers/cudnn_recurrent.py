@@ -10,6 +10,7 @@ from typing import Any
 
 from thalweg._src.base.export import export
 from thalweg._src.base.read_only import ReadOnly
+from thalweg._src.base.signatures import parameters_of
 from thalweg._src.graph.ops.concat import concat, split
 from thalweg._src.graph.ops.math import sigmoid, tanh
 from thalweg._src.graph.ops.matrix import matmul
@@ -17,18 +18,19 @@ from thalweg._src.graph.ops.nn import bias_add
 from thalweg._src.graph.ops.reshape import reshape, transpose
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras.layers import lookup
+from thalweg._src.keras.layers.cell_base import OF_LAYER, WeightedCell, recurrent_parameters
 from thalweg._src.keras.layers.cells import DenseCell, lstm_step, unit_forget_bias_of
 from thalweg._src.keras.layers.recurrent_layers import LayerOfCell
 
-_FIXED = {"activation": "tanh", "use_bias": True, "dropout": 0.0, "recurrent_dropout": 0.0}
+_FIXED: Any = {"activation": "tanh", "use_bias": True, "dropout": 0.0, "recurrent_dropout": 0.0}
+_LACKING = (*_FIXED, "recurrent_activation", "implementation", "unroll")
 
 
 class _CuDNNCell(DenseCell):
     """A cell whose weights are arranged once for all steps of a sequence."""
 
-    def __init__(self, **given: Any) -> None:
-        kwargs = {key: given.pop(key) for key in ("dtype", "trainable")}
-        super().__init__(given["units"], {**given, **_FIXED, "kwargs": kwargs})
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments, **_FIXED)
         self._arranged: Any = None
 
     def _bias_shape(self) -> tuple[int, ...]:
@@ -36,7 +38,7 @@ class _CuDNNCell(DenseCell):
 
     def arrange(self) -> None:
         """Takes the weights as they are before the first step."""
-        kernels = (_exchanged(each, self.gates) for each in (self.kernel, self.recurrent_kernel))
+        kernels = (_exchanged(layer_class, self.gates) for layer_class in (self.kernel, self.recurrent_kernel))
         self._arranged = (*kernels, *split(self.bias, 2, 0))
 
     def _gates(self, inputs: Any, state: Any) -> tuple[Tensor, Tensor]:
@@ -44,16 +46,16 @@ class _CuDNNCell(DenseCell):
         kernel, recurrent, first, second = self._arranged
         return bias_add(matmul(inputs, kernel), first), bias_add(matmul(state, recurrent), second)
 
-    def own_config(self) -> dict[str, Any]:
+    def cell_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor, without those of all layers."""
-        return {key: value for key, value in super().own_config().items() if key not in _FIXED}
+        return {key: value for key, value in super().cell_config().items() if key not in _FIXED}
 
 
 def _exchanged(kernel: Any, gates: int) -> Tensor:
     """Returns a kernel for products from one in which the block of each gate has its axes exchanged."""
     rows, columns = kernel.shape.as_list()
-    parts = split(kernel, gates, 1)
-    return concat([transpose(reshape(part, [columns // gates, rows])) for part in parts], 1)
+    blocks = split(kernel, gates, 1)
+    return concat([transpose(reshape(block, [columns // gates, rows])) for block in blocks], 1)
 
 
 class _CuDNNGRUCell(_CuDNNCell):
@@ -61,10 +63,16 @@ class _CuDNNGRUCell(_CuDNNCell):
 
     gates = 3
 
+    @parameters_of(recurrent_parameters, without=(*OF_LAYER, *_LACKING, "unit_forget_bias"))
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
+
     def call(self, inputs: Any, states: Any) -> Any:
         """Returns the output and the state after a step."""
         before = states[0]
-        (x_update, x_reset, x), (h_update, h_reset, h) = (split(each, 3, 1) for each in self._gates(inputs, before))
+        (x_update, x_reset, x), (h_update, h_reset, h) = (
+            split(layer_class, 3, 1) for layer_class in self._gates(inputs, before)
+        )
         update, reset = sigmoid(x_update + h_update), sigmoid(x_reset + h_reset)
         output = update * before + (1 - update) * tanh(x + reset * h)
         return output, [output]
@@ -75,8 +83,9 @@ class _CuDNNLSTMCell(_CuDNNCell):
 
     gates = 4
 
-    def __init__(self, unit_forget_bias: bool = True, **given: Any) -> None:
-        super().__init__(**given)
+    @parameters_of(recurrent_parameters, without=(*OF_LAYER, *_LACKING))
+    def __init__(self, unit_forget_bias: bool, **arguments: Any) -> None:
+        super().__init__(**arguments)
         self.unit_forget_bias = unit_forget_bias
         self.state_size = [self.units, self.units]
 
@@ -92,16 +101,16 @@ class _CuDNNLSTMCell(_CuDNNCell):
         x, h = self._gates(inputs, states[0])
         return lstm_step(split(x + h, 4, 1), states[1], tanh, sigmoid)
 
-    def own_config(self) -> dict[str, Any]:
+    def cell_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor, without those of all layers."""
-        return {**super().own_config(), "unit_forget_bias": self.unit_forget_bias}
+        return {**super().cell_config(), "unit_forget_bias": self.unit_forget_bias}
 
 
 class _CuDNNLayer(LayerOfCell):
     """A recurrent layer that takes no masks."""
 
-    def __init__(self, cell: Any, given: dict[str, Any]) -> None:
-        super().__init__(cell, given)
+    def __init__(self, cell_class: type[WeightedCell], **arguments: Any) -> None:
+        super().__init__(cell_class, **arguments)
         self.supports_masking = False
 
     def call(
@@ -122,55 +131,20 @@ class _CuDNNLayer(LayerOfCell):
 class CuDNNGRU(_CuDNNLayer):
     """A layer of gated recurrent units with the weights of cuDNN."""
 
-    def __init__(
-        self,
-        units: int,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
-        return_sequences: bool = False,
-        return_state: bool = False,
-        go_backwards: bool = False,
-        stateful: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(_CuDNNGRUCell, dict(locals()))
+    @parameters_of(recurrent_parameters, without=(*_LACKING, "unit_forget_bias"))
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(_CuDNNGRUCell, **arguments)
 
 
 @export("keras.layers.CuDNNLSTM")
 class CuDNNLSTM(_CuDNNLayer):
     """A layer of long short-term memories with the weights of cuDNN."""
 
-    def __init__(
-        self,
-        units: int,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        unit_forget_bias: bool = True,
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
-        return_sequences: bool = False,
-        return_state: bool = False,
-        go_backwards: bool = False,
-        stateful: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(_CuDNNLSTMCell, dict(locals()))
+    @parameters_of(recurrent_parameters, without=_LACKING)
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(_CuDNNLSTMCell, **arguments)
 
     unit_forget_bias = ReadOnly[bool]("Whether the bias of the forget gate starts at one.", "cell.unit_forget_bias")
 
 
-lookup.LAYERS.update({each.__name__: each for each in (CuDNNGRU, CuDNNLSTM)})
+lookup.LAYERS.update({layer_class.__name__: layer_class for layer_class in (CuDNNGRU, CuDNNLSTM)})

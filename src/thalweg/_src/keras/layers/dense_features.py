@@ -46,21 +46,23 @@ class DenseFeatures(Layer):
                 self._track(table)  # one that several layers share is a part of each
         self.built = True
 
-    def _table(self, scope: str, getter: Any, name: str, **given: Any) -> Any:
+    def _table(self, scope: str, getter: Any, name: str, **options: Any) -> Any:
         """Returns the variable of a column, which the first call creates."""
         key = f"{scope}/{name.rpartition('/')[2]}"
         if key not in self._tables:
-            kept = ("shape", "dtype", "initializer", "trainable")
-            self._tables[key] = self.add_weight(f"{self.name}/{key}", **{option: given[option] for option in kept})
+            option_names = ("shape", "dtype", "initializer", "trainable")
+            self._tables[key] = self.add_weight(
+                f"{self.name}/{key}", **{option: options[option] for option in option_names}
+            )
         return self._tables[key]
 
     def call(self, features: Any, cols_to_output_tensors: dict[Any, Any] | None = None) -> Tensor:
         """Returns the numbers of all columns, and adds those of each one to a dictionary if it is given."""
         _require_features(features)
-        known, outputs = Features(features), []
+        column_features, outputs = Features(features), []
         for column in self._feature_columns:
             with variable_scope(column.scope, custom_getter=partial(self._table, column.scope)):
-                numbers = column.dense(known, None, self.trainable)
+                numbers = column.dense(column_features, None, self.trainable)
             outputs.append(reshape(numbers, [shape_of(numbers)[0], column.size]))
             if cols_to_output_tensors is not None:
                 cols_to_output_tensors[column] = outputs[-1]
@@ -88,10 +90,12 @@ def _described(value: Any) -> Any:
     """Returns what stands for a column, or for an argument of one, in a configuration."""
     if isinstance(value, FeatureColumn):
         names = inspect.signature(type(value)).parameters
-        given = {name: getattr(value, f"{name}_", None) or getattr(value, name) for name in names}
-        return class_and_config(type(value).__name__, {name: _described(each) for name, each in given.items()})
+        arguments = {name: getattr(value, f"{name}_", None) or getattr(value, name) for name in names}
+        return class_and_config(
+            type(value).__name__, {name: _described(argument) for name, argument in arguments.items()}
+        )
     if isinstance(value, tuple | list):
-        return [_described(each) for each in value]
+        return [_described(argument) for argument in value]
     if isinstance(value, DType):
         return value.name
     if isinstance(value, Initializer):
@@ -106,37 +110,39 @@ def _described(value: Any) -> Any:
 def _restored(config: Any, custom_objects: Mapping[str, Any] | None) -> Any:
     """Returns the column of a configuration."""
     if isinstance(config, list | tuple):
-        return [_restored(each, custom_objects) for each in config]
+        return [_restored(column_config, custom_objects) for column_config in config]
     if not isinstance(config, dict):
         return config
     with within(config):
-        found = _classes(FeatureColumn).get(entry(config, "class_name", str))
-        if found is None:
+        column_class = _classes(FeatureColumn).get(entry(config, "class_name", str))
+        if column_class is None:
             return initializers.deserialize(config, custom_objects)
         arguments = entry(config, "config", dict)
         with at("config"):
             return _column(
-                found, {name: _restored(value, custom_objects) for name, value in arguments.items()}, custom_objects
+                column_class,
+                {name: _restored(value, custom_objects) for name, value in arguments.items()},
+                custom_objects,
             )
 
 
-def _column(cls: Any, given: dict[str, Any], custom_objects: Mapping[str, Any] | None) -> Any:
+def _column(cls: Any, arguments: dict[str, Any], custom_objects: Mapping[str, Any] | None) -> Any:
     """Returns a column of a class that is made of these arguments."""
-    require_entries(cls, given)
+    require_entries(cls, arguments)
     for name in _COLUMNS:
-        if name in given and not isinstance(given[name], FeatureColumn):
+        if name in arguments and not isinstance(arguments[name], FeatureColumn):
             with at(name):
-                raise TypeError(f"expected the description of a feature column, received that of {given[name]!r}")
-    if isinstance(given.get("normalizer_fn"), str):
-        given["normalizer_fn"] = find_object(given["normalizer_fn"], None, custom_objects, "normalizer_fn")
+                raise TypeError(f"expected the description of a feature column, received that of {arguments[name]!r}")
+    if isinstance(arguments.get("normalizer_fn"), str):
+        arguments["normalizer_fn"] = find_object(arguments["normalizer_fn"], None, custom_objects, "normalizer_fn")
     for name in _FILES:
-        require_file(f"{name} of a feature column", given.get(name))
-    return cls(**given)
+        require_file(f"{name} of a feature column", arguments.get(name))
+    return cls(**arguments)
 
 
 def _classes(base: Any) -> dict[str, Any]:
     """Returns a class and those derived from it, by name."""
-    found = {base.__name__: base}
+    classes = {base.__name__: base}
     for derived in base.__subclasses__():
-        found.update(_classes(derived))
-    return found
+        classes.update(_classes(derived))
+    return classes

@@ -43,16 +43,16 @@ class Embedding(Layer):
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
         self.input_dim = input_dim
         self.output_dim = output_dim
-        found = objects_of(
+        objects = objects_of(
             {
                 "initializer": embeddings_initializer,
                 "regularizer": embeddings_regularizer,
                 "constraint": embeddings_constraint,
             }
         )
-        self.embeddings_initializer = found["initializer"]
-        self.embeddings_regularizer = found["regularizer"]
-        self.embeddings_constraint = found["constraint"]
+        self.embeddings_initializer = objects["initializer"]
+        self.embeddings_regularizer = objects["regularizer"]
+        self.embeddings_constraint = objects["constraint"]
         self.mask_zero = mask_zero
         self.supports_masking = mask_zero
         self.input_length = input_length
@@ -83,8 +83,8 @@ class Embedding(Layer):
         """Returns the shape of the inputs with that of a vector added."""
         sizes = list(as_shape(input_shape) or ())
         if self.input_length is not None:
-            given = self.input_length
-            lengths: list[Any] = [given] if isinstance(given, int) else list(given)
+            input_length = self.input_length
+            lengths: list[Any] = [input_length] if isinstance(input_length, int) else list(input_length)
             pairs = list(zip(lengths, sizes[1:]))
             if len(lengths) != len(sizes) - 1 or any(None not in pair and pair[0] != pair[1] for pair in pairs):
                 raise ValueError(f'"input_length" is {self.input_length}, but received input has shape {input_shape}')

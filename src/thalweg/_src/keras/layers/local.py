@@ -64,7 +64,7 @@ class _LocallyConnected(Layer):
                 f"{padding}"
             )
         self.data_format = channels_of(data_format)
-        found = objects_of(
+        objects = objects_of(
             {
                 "activation": activation,
                 "kernel_initializer": kernel_initializer,
@@ -75,8 +75,8 @@ class _LocallyConnected(Layer):
                 "bias_constraint": bias_constraint,
             }
         )
-        self.activation = found.pop("activation")
-        for key, value in found.items():
+        self.activation = objects.pop("activation")
+        for key, value in objects.items():
             setattr(self, key, value)
         self.use_bias = use_bias
         self.implementation = implementation

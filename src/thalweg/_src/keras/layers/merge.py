@@ -51,8 +51,8 @@ class _Merge(Layer):
             raise ValueError(f"Can not merge tensors with different batch sizes. Got tensors with shapes : {shapes}")
         rank = max(map(len, shapes))
         aligned = [(shape[0], *(1,) * (rank - len(shape)), *shape[1:]) for shape in shapes]
-        found = [_common_size([shape[axis] for shape in aligned], shapes) for axis in range(1, rank)]
-        return TensorShape([batches.pop() if batches and None not in {s[0] for s in shapes} else None, *found])
+        sizes = [_common_size([shape[axis] for shape in aligned], shapes) for axis in range(1, rank)]
+        return TensorShape([batches.pop() if batches and None not in {s[0] for s in shapes} else None, *sizes])
 
     def call(self, inputs: Any) -> Any:
         """Returns the merged inputs."""
@@ -79,21 +79,25 @@ class _Merge(Layer):
             raise ValueError("`inputs` should be a list.")
         if len(mask) != len(inputs):
             raise ValueError("The lists `inputs` and `mask` should have the same length.")
-        return None if all(each is None for each in mask) else list(mask)
+        return None if all(input_mask is None for input_mask in mask) else list(mask)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """Returns where all masks are true."""
         masks = self._masks(inputs, mask)
-        return None if masks is None else functools.reduce(logical_and, [each for each in masks if each is not None])
+        return (
+            None
+            if masks is None
+            else functools.reduce(logical_and, [input_mask for input_mask in masks if input_mask is not None])
+        )
 
 
 def _common_size(sizes: Sequence[Any], shapes: Any) -> int | None:
     """Returns the size that sizes broadcast to, None if it is not known."""
-    known = {size for size in sizes if size not in (None, 1)}
-    if len(known) > 1:
+    distinct = {size for size in sizes if size not in (None, 1)}
+    if len(distinct) > 1:
         raise ValueError(f"Operands could not be broadcast together with shapes {' '.join(map(str, shapes))}")
-    if known:
-        return int(known.pop())
+    if distinct:
+        return int(distinct.pop())
     return None if None in sizes else 1
 
 
@@ -180,9 +184,9 @@ class Concatenate(_Merge):
                     "A `Concatenate` layer requires inputs with matching shapes except for the concat axis. "
                     f"Got inputs shapes: {shapes}"
                 )
-            known = [mine if other is None else other if mine is None else mine for mine, other in pairs]
-            known[axis] = None if None in pairs[axis] else sum(pairs[axis])
-            first = known
+            merged = [mine if other is None else other if mine is None else mine for mine, other in pairs]
+            merged[axis] = None if None in pairs[axis] else sum(pairs[axis])
+            first = merged
         return TensorShape(first)
 
     def call(self, inputs: Any) -> Any:
@@ -196,15 +200,15 @@ class Concatenate(_Merge):
         masks = self._masks(inputs, mask)
         if masks is None:
             return None
-        made = []
-        for x, each in zip(inputs, masks):
-            if each is None:
-                made.append(cast(ones_like(x[..., :1]), dtypes.bool))
-            elif each.shape.ndims < x.shape.ndims:
-                made.append(expand_dims(each, -1))
+        expanded_masks = []
+        for x, input_mask in zip(inputs, masks):
+            if input_mask is None:
+                expanded_masks.append(cast(ones_like(x[..., :1]), dtypes.bool))
+            elif input_mask.shape.ndims < x.shape.ndims:
+                expanded_masks.append(expand_dims(input_mask, -1))
             else:
-                made.append(each)
-        return reduce_all(concat(made, self.axis), axis=-1)
+                expanded_masks.append(input_mask)
+        return reduce_all(concat(expanded_masks, self.axis), axis=-1)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor."""

@@ -82,9 +82,9 @@ class AlphaDropout(_Noise):
         if not 0 < self.rate < 1:
             return identity(x)
         shape = shape_of(x) if self.noise_shape is None else self.noise_shape
-        kept = cast(random_uniform(shape, dtype=x.dtype, seed=self.seed) >= self.rate, x.dtype)
+        is_kept = cast(random_uniform(shape, dtype=x.dtype, seed=self.seed) >= self.rate, x.dtype)
         factor = 1 / math.sqrt((1 - self.rate) * (1 + self.rate * _SATURATED**2))
-        return (x * kept + _SATURATED * (1 - kept)) * factor - factor * _SATURATED * self.rate
+        return (x * is_kept + _SATURATED * (1 - is_kept)) * factor - factor * _SATURATED * self.rate
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor."""

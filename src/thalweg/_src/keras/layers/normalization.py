@@ -39,8 +39,8 @@ class BatchNormalization(normalization.BatchNormalization, Layer):
     """
 
     @parameters_of(normalization.BatchNormalization.__init__, **_INITIALIZERS)
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**objects_of(given))
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**objects_of(arguments))
         self.supports_masking = True
 
     def _move(self, mean: Any, variance: Any, momentum: Any) -> None:
@@ -93,7 +93,7 @@ class LayerNormalization(Elementwise):
         self.epsilon = epsilon
         self.center = center
         self.scale = scale
-        found = objects_of(
+        objects = objects_of(
             {
                 "beta_initializer": beta_initializer,
                 "gamma_initializer": gamma_initializer,
@@ -103,7 +103,7 @@ class LayerNormalization(Elementwise):
                 "gamma_constraint": gamma_constraint,
             }
         )
-        for key, value in found.items():
+        for key, value in objects.items():
             setattr(self, key, value)
         self.gamma: Any = None
         self.beta: Any = None
@@ -113,10 +113,10 @@ class LayerNormalization(Elementwise):
         sizes = as_shape(input_shape)
         if sizes is None:
             raise ValueError(f"Input shape {input_shape} has undefined rank.")
-        given = [self.axis] if isinstance(self.axis, int) else self.axis
-        axes = [axis + len(sizes) if axis < 0 else axis for axis in given]
+        requested_axes = [self.axis] if isinstance(self.axis, int) else self.axis
+        axes = [axis + len(sizes) if axis < 0 else axis for axis in requested_axes]
         if any(not 0 <= axis < len(sizes) for axis in axes):
-            raise ValueError(f"Invalid axis: {given}; the inputs have {len(sizes)} dimensions")
+            raise ValueError(f"Invalid axis: {requested_axes}; the inputs have {len(sizes)} dimensions")
         if len(set(axes)) != len(axes):
             raise ValueError(f"Duplicate axis: {tuple(axes)}")
         self.axis = axes

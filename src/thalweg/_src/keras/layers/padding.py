@@ -75,12 +75,12 @@ class _UpSampling(_Spatial):
 
 def _repeated(x: Tensor, count: int, axis: int) -> Tensor:
     """Repeats each element along an axis of a tensor of known rank."""
-    known, dynamic = as_shape(x.shape) or (), shape_of(x)
-    sizes: list[Any] = [dynamic[i] if size is None else size for i, size in enumerate(known)]
-    copies = tile(expand_dims(x, axis + 1), [count if i == axis + 1 else 1 for i in range(len(known) + 1)])
+    static, dynamic = as_shape(x.shape) or (), shape_of(x)
+    sizes: list[Any] = [dynamic[i] if size is None else size for i, size in enumerate(static)]
+    copies = tile(expand_dims(x, axis + 1), [count if i == axis + 1 else 1 for i in range(len(static) + 1)])
     outputs = reshape(copies, [size * count if i == axis else size for i, size in enumerate(sizes)])
     if not outputs.is_eager:
-        outputs.set_shape([size and size * count if i == axis else size for i, size in enumerate(known)])
+        outputs.set_shape([size and size * count if i == axis else size for i, size in enumerate(static)])
     return outputs
 
 
@@ -117,8 +117,8 @@ class UpSampling2D(_UpSampling):
         x = convert_to_tensor(inputs)
         is_first = self.data_format == "channels_first"
         x = transpose(x, [0, 2, 3, 1]) if is_first else x
-        known, dynamic = as_shape(x.shape) or (), shape_of(x)
-        sizes = [(dynamic[i] if known[i] is None else known[i]) * factor for i, factor in zip((1, 2), self.size)]
+        static, dynamic = as_shape(x.shape) or (), shape_of(x)
+        sizes = [(dynamic[i] if static[i] is None else static[i]) * factor for i, factor in zip((1, 2), self.size)]
         if self.interpolation == "nearest":
             outputs = resize_nearest_neighbor(x, sizes)
         else:
@@ -149,7 +149,7 @@ def _pairs(value: Any, rank: int, name: str) -> tuple[tuple[int, ...], ...]:
         return ((value, value),) * rank
     if not hasattr(value, "__len__") or len(value) != rank:
         raise ValueError(f"`{name}` should have {rank} elements, integers or pairs of them. Found: {value}")
-    return tuple(sizes_of(each, 2, name) for each in value)
+    return tuple(sizes_of(pair, 2, name) for pair in value)
 
 
 class _ZeroPadding(_Spatial):
@@ -217,10 +217,10 @@ class _Cropping(_Spatial):
 
     def call(self, inputs: Any) -> Tensor:
         """Removes the elements."""
-        kept = [slice(before, -after if after else None) for before, after in self.cropping]
+        spatial = [slice(before, -after if after else None) for before, after in self.cropping]
         whole = slice(None)
-        found: Tensor = convert_to_tensor(inputs)[tuple(around(kept, self.data_format, whole, whole))]
-        return found
+        cropped: Tensor = convert_to_tensor(inputs)[tuple(around(spatial, self.data_format, whole, whole))]
+        return cropped
 
 
 @export("keras.layers.Cropping1D")

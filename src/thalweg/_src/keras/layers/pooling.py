@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from thalweg._src.base.export import export
 from thalweg._src.base.shapes import ShapeLike, TensorShape, as_shape
+from thalweg._src.base.signatures import parameters_of
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.ops.cast import cast
 from thalweg._src.graph.ops.reduction import reduce_max, reduce_mean, reduce_sum
@@ -22,9 +23,16 @@ from thalweg._src.training.nn.layers.windows import split_sizes
 class _Pooling:
     """A mixin of pooling layers, before the class that computes."""
 
-    def __init__(self, pool_size: Any, strides: Any, padding: str, data_format: str | None, **kwargs: Any) -> None:
-        given = {"pool_size": pool_size, "strides": strides, "padding": padding, **kwargs}
-        super().__init__(**{**given, "data_format": channels_of(data_format)})
+    def __init__(
+        self,
+        pool_size: int | Sequence[int],
+        strides: int | Sequence[int] | None,
+        padding: str,
+        data_format: str | None,
+        **kwargs: Any,
+    ) -> None:
+        window = {"pool_size": pool_size, "strides": strides, "padding": padding}
+        super().__init__(**window, **{**kwargs, "data_format": channels_of(data_format)})
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor."""
@@ -32,94 +40,58 @@ class _Pooling:
         return {**super().get_config(), **{name: getattr(self, name) for name in names}}  # type: ignore[misc]
 
 
-@export("keras.layers.MaxPooling1D", "keras.layers.MaxPool1D")
-class MaxPooling1D(_Pooling, pooling.MaxPooling1D, Layer):
-    """Max pooling over sequences."""
-
+class _Pooling1D(_Pooling):
     def __init__(
         self,
-        pool_size: Any = 2,
-        strides: Any = None,
+        pool_size: int | Sequence[int] = 2,
+        strides: int | Sequence[int] | None = None,
         padding: str = "valid",
         data_format: str | None = "channels_last",
         **kwargs: Any,
     ) -> None:
         super().__init__(pool_size, strides, padding, data_format, **kwargs)
+
+
+class _Pooling2D(_Pooling):
+    @parameters_of(_Pooling1D.__init__, pool_size=(2, 2), data_format=None)
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
+
+
+class _Pooling3D(_Pooling):
+    @parameters_of(_Pooling1D.__init__, pool_size=(2, 2, 2), data_format=None)
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
+
+
+@export("keras.layers.MaxPooling1D", "keras.layers.MaxPool1D")
+class MaxPooling1D(_Pooling1D, pooling.MaxPooling1D, Layer):
+    """Max pooling over sequences."""
 
 
 @export("keras.layers.MaxPooling2D", "keras.layers.MaxPool2D")
-class MaxPooling2D(_Pooling, pooling.MaxPooling2D, Layer):
+class MaxPooling2D(_Pooling2D, pooling.MaxPooling2D, Layer):
     """Max pooling over images."""
-
-    def __init__(
-        self,
-        pool_size: Any = (2, 2),
-        strides: Any = None,
-        padding: str = "valid",
-        data_format: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(pool_size, strides, padding, data_format, **kwargs)
 
 
 @export("keras.layers.MaxPooling3D", "keras.layers.MaxPool3D")
-class MaxPooling3D(_Pooling, pooling.MaxPooling3D, Layer):
+class MaxPooling3D(_Pooling3D, pooling.MaxPooling3D, Layer):
     """Max pooling over volumes."""
-
-    def __init__(
-        self,
-        pool_size: Any = (2, 2, 2),
-        strides: Any = None,
-        padding: str = "valid",
-        data_format: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(pool_size, strides, padding, data_format, **kwargs)
 
 
 @export("keras.layers.AveragePooling1D", "keras.layers.AvgPool1D")
-class AveragePooling1D(_Pooling, pooling.AveragePooling1D, Layer):
+class AveragePooling1D(_Pooling1D, pooling.AveragePooling1D, Layer):
     """Average pooling over sequences."""
-
-    def __init__(
-        self,
-        pool_size: Any = 2,
-        strides: Any = None,
-        padding: str = "valid",
-        data_format: str | None = "channels_last",
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(pool_size, strides, padding, data_format, **kwargs)
 
 
 @export("keras.layers.AveragePooling2D", "keras.layers.AvgPool2D")
-class AveragePooling2D(_Pooling, pooling.AveragePooling2D, Layer):
+class AveragePooling2D(_Pooling2D, pooling.AveragePooling2D, Layer):
     """Average pooling over images."""
-
-    def __init__(
-        self,
-        pool_size: Any = (2, 2),
-        strides: Any = None,
-        padding: str = "valid",
-        data_format: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(pool_size, strides, padding, data_format, **kwargs)
 
 
 @export("keras.layers.AveragePooling3D", "keras.layers.AvgPool3D")
-class AveragePooling3D(_Pooling, pooling.AveragePooling3D, Layer):
+class AveragePooling3D(_Pooling3D, pooling.AveragePooling3D, Layer):
     """Average pooling over volumes."""
-
-    def __init__(
-        self,
-        pool_size: Any = (2, 2, 2),
-        strides: Any = None,
-        padding: str = "valid",
-        data_format: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(pool_size, strides, padding, data_format, **kwargs)
 
 
 # -- over all of the spatial axes -------------------------------------------------------------------------------------

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from thalweg._src.base.export import export
 from thalweg._src.base.read_only import ReadOnly
+from thalweg._src.base.signatures import parameters_of
 from thalweg._src.keras import regularizers
 from thalweg._src.keras.layers import lookup
+from thalweg._src.keras.layers.cell_base import WeightedCell, recurrent_parameters
 from thalweg._src.keras.layers.cells import GRUCell, LSTMCell, SimpleRNNCell
 from thalweg._src.keras.layers.recurrent import RNN
 from thalweg._src.training.nn.layers.input_spec import InputSpec
-
-_OF_LAYER = ("return_sequences", "return_state", "go_backwards", "stateful", "unroll", "activity_regularizer")
 
 
 class LayerOfCell(RNN):
     """A recurrent layer that makes its cell, and has its properties.
 
-    given: the arguments of the constructor, of which some are the cell's
+    arguments: those of the constructor, of which some are the cell's
     """
 
-    def __init__(self, cell: Any, given: dict[str, Any]) -> None:
-        kwargs = given["kwargs"]
-        of_cell = {key: given[key] for key in given if key not in ("self", "__class__", "kwargs", *_OF_LAYER)}
-        made = cell(**of_cell, dtype=kwargs.get("dtype"), trainable=kwargs.get("trainable", True))
-        super().__init__(made, **{key: given[key] for key in _OF_LAYER if key in given}, **kwargs)
+    def __init__(self, cell_class: type[WeightedCell], **arguments: Any) -> None:
+        names = inspect.signature(cell_class.__init__).parameters
+        of_cell = {name: arguments.pop(name) for name in names if name in arguments}
+        cell = cell_class(**of_cell, dtype=arguments.get("dtype"), trainable=arguments.get("trainable", True))
+        super().__init__(cell, **arguments)
         self.input_spec = [InputSpec(ndim=3)]
 
     units = ReadOnly[int]("The size of the output.", "cell.units")
@@ -45,7 +46,7 @@ class LayerOfCell(RNN):
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor."""
-        config = {**super().get_config(), **self.cell.own_config()}
+        config = {**super().get_config(), **self.cell.cell_config()}
         del config["cell"]
         return {**config, "activity_regularizer": regularizers.serialize(self.activity_regularizer)}
 
@@ -59,66 +60,19 @@ class LayerOfCell(RNN):
 class SimpleRNN(LayerOfCell):
     """A fully connected recurrent layer, whose output is its next state."""
 
-    def __init__(
-        self,
-        units: int,
-        activation: Any = "tanh",
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
-        dropout: float = 0.0,
-        recurrent_dropout: float = 0.0,
-        return_sequences: bool = False,
-        return_state: bool = False,
-        go_backwards: bool = False,
-        stateful: bool = False,
-        unroll: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        kwargs.pop("implementation", None)  # that of older versions
-        super().__init__(SimpleRNNCell, dict(locals()))
+    @parameters_of(recurrent_parameters, without=("recurrent_activation", "unit_forget_bias", "implementation"))
+    def __init__(self, **arguments: Any) -> None:
+        arguments.pop("implementation", None)  # that of older versions
+        super().__init__(SimpleRNNCell, **arguments)
 
 
 @export("keras.layers.GRU")
 class GRU(LayerOfCell):
     """A layer of gated recurrent units."""
 
-    def __init__(
-        self,
-        units: int,
-        activation: Any = "tanh",
-        recurrent_activation: Any = "hard_sigmoid",
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
-        dropout: float = 0.0,
-        recurrent_dropout: float = 0.0,
-        implementation: int = 1,
-        return_sequences: bool = False,
-        return_state: bool = False,
-        go_backwards: bool = False,
-        stateful: bool = False,
-        unroll: bool = False,
-        reset_after: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(GRUCell, dict(locals()))
+    @parameters_of(recurrent_parameters, without=("unit_forget_bias",), before="kwargs")
+    def __init__(self, reset_after: bool = False, **arguments: Any) -> None:
+        super().__init__(GRUCell, reset_after=reset_after, **arguments)
 
     recurrent_activation = ReadOnly[Any]("The function of the gates.", "cell.recurrent_activation")
     implementation = ReadOnly[int](
@@ -131,34 +85,9 @@ class GRU(LayerOfCell):
 class LSTM(LayerOfCell):
     """A layer of long short-term memories; its states are the output and the memory."""
 
-    def __init__(
-        self,
-        units: int,
-        activation: Any = "tanh",
-        recurrent_activation: Any = "hard_sigmoid",
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        unit_forget_bias: bool = True,
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
-        dropout: float = 0.0,
-        recurrent_dropout: float = 0.0,
-        implementation: int = 1,
-        return_sequences: bool = False,
-        return_state: bool = False,
-        go_backwards: bool = False,
-        stateful: bool = False,
-        unroll: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(LSTMCell, dict(locals()))
+    @parameters_of(recurrent_parameters)
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(LSTMCell, **arguments)
 
     recurrent_activation = ReadOnly[Any]("The function of the gates.", "cell.recurrent_activation")
     implementation = ReadOnly[int](
@@ -167,4 +96,4 @@ class LSTM(LayerOfCell):
     unit_forget_bias = ReadOnly[bool]("Whether the bias of the forget gate starts at one.", "cell.unit_forget_bias")
 
 
-lookup.LAYERS.update({each.__name__: each for each in (SimpleRNN, GRU, LSTM)})
+lookup.LAYERS.update({layer_class.__name__: layer_class for layer_class in (SimpleRNN, GRU, LSTM)})

@@ -27,9 +27,9 @@ def _parameters(function: Callable[..., Any]) -> frozenset[str]:
 
 def output_size_of(cell: Any) -> Any:
     """Returns the size of the output of a cell, which is that of its first state unless the cell says it."""
-    found = getattr(cell, "output_size", None)
-    if found is not None:
-        return found
+    output_size = getattr(cell, "output_size", None)
+    if output_size is not None:
+        return output_size
     return cell.state_size[0] if isinstance(cell.state_size, list | tuple) else cell.state_size
 
 

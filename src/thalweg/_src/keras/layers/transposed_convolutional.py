@@ -22,8 +22,8 @@ class _Transposed(Convolution):
 
     _settings = (*Convolution._settings, "output_padding")
 
-    def __init__(self, output_padding: Any = None, **given: Any) -> None:
-        super().__init__(**{**given, "padding": padding_of(given["padding"])})
+    def __init__(self, output_padding: Any = None, **arguments: Any) -> None:
+        super().__init__(**{**arguments, "padding": padding_of(arguments["padding"])})
         this: Any = self
         self.output_padding: tuple[int, ...] | None = None
         if output_padding is not None:
@@ -97,8 +97,8 @@ class Conv2DTranspose(_Transposed, transposed_convolution.Conv2DTranspose, Layer
         if max(self.dilation_rate) == 1:
             return super().call(inputs, *args, **kwargs)
         x = convert_to_tensor(inputs)
-        known, dynamic = as_shape(x.shape) or (), shape_of(x)
-        sizes = self._output_sizes([dynamic[i] if size is None else size for i, size in enumerate(known)])
+        static, dynamic = as_shape(x.shape) or (), shape_of(x)
+        sizes = self._output_sizes([dynamic[i] if size is None else size for i, size in enumerate(static)])
         outputs = conv2d_backprop_input(
             sizes,
             self.kernel,
@@ -108,7 +108,7 @@ class Conv2DTranspose(_Transposed, transposed_convolution.Conv2DTranspose, Layer
             data_format=layout(self.data_format, 2),
             dilations=around(self.dilation_rate, self.data_format),
         )
-        outputs.set_shape(TensorShape(self._output_sizes(known)))
+        outputs.set_shape(TensorShape(self._output_sizes(static)))
         return self._finished(self._biased(outputs))
 
 

@@ -105,12 +105,12 @@ class TimeDistributed(Wrapper):
             return mask
         whole = None if mask is None else convert_to_tensor(mask)
         merged = _merged(inputs)
-        found = self.layer.compute_mask(merged, None if whole is None else _merged(whole))
-        if isinstance(found, list):  # a model knows the masks of its symbolic outputs, not of these
-            has_mask = any(each is not None for each in found)
-            found = mask_of(nest.flatten(self.layer(merged))[0]) if has_mask else None
-        if found is not None:
-            return _parted(found, inputs)
+        output_mask = self.layer.compute_mask(merged, None if whole is None else _merged(whole))
+        if isinstance(output_mask, list):  # a model knows the masks of its symbolic outputs, not of these
+            has_mask = any(layer_class is not None for layer_class in output_mask)
+            output_mask = mask_of(nest.flatten(self.layer(merged))[0]) if has_mask else None
+        if output_mask is not None:
+            return _parted(output_mask, inputs)
         rest = list(range(2, len(whole.dims or ()))) if whole is not None else []
         return reduce_any(whole, rest) if rest else whole
 
@@ -128,11 +128,11 @@ def _parted(x: Tensor, like: Tensor) -> Tensor:
 
 def _sizes_after(x: Tensor, first: int) -> list[Any]:
     """Returns the sizes from an axis on, as tensors where they are unknown."""
-    known = x.shape.as_list()[first:]
-    if None not in known:
-        return known
-    found = shape_of(x)
-    return [found[first + i] if size is None else size for i, size in enumerate(known)]
+    static = x.shape.as_list()[first:]
+    if None not in static:
+        return static
+    dynamic = shape_of(x)
+    return [dynamic[first + i] if size is None else size for i, size in enumerate(static)]
 
 
-lookup.LAYERS.update({each.__name__: each for each in (Wrapper, TimeDistributed)})
+lookup.LAYERS.update({layer_class.__name__: layer_class for layer_class in (Wrapper, TimeDistributed)})

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from thalweg._src.base.export import export
+from thalweg._src.base.signatures import parameters_of
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.ops.cast import cast
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.serialization import deserialize_keras_object, serialize_keras_object
 from thalweg._src.training.optimizers import decay
+
+_parameters_of = functools.partial(parameters_of, without=("learning_rate", "global_step"))
 
 
 @export("keras.optimizers.schedules.LearningRateSchedule")
@@ -38,6 +42,9 @@ class _Decay(LearningRateSchedule):
 
     _function: ClassVar[Callable[..., Any]]
 
+    def __init__(self, initial_learning_rate: TensorLike, **arguments: Any) -> None:
+        vars(self).update(initial_learning_rate=initial_learning_rate, **arguments)
+
     def get_config(self) -> dict[str, Any]:
         return {key: value for key, value in vars(self).items() if not key.startswith("_")}
 
@@ -54,19 +61,9 @@ class ExponentialDecay(_Decay):
 
     _function = staticmethod(decay.exponential_decay)
 
-    def __init__(
-        self,
-        initial_learning_rate: TensorLike,
-        decay_steps: TensorLike,
-        decay_rate: TensorLike,
-        staircase: bool = False,
-        name: str | None = None,
-    ) -> None:
-        self.initial_learning_rate = initial_learning_rate
-        self.decay_steps = decay_steps
-        self.decay_rate = decay_rate
-        self.staircase = staircase
-        self.name = name
+    @_parameters_of(decay.exponential_decay, before="decay_steps")
+    def __init__(self, initial_learning_rate: TensorLike, **arguments: Any) -> None:
+        super().__init__(initial_learning_rate, **arguments)
 
 
 @export("keras.optimizers.schedules.InverseTimeDecay")
@@ -75,19 +72,9 @@ class InverseTimeDecay(_Decay):
 
     _function = staticmethod(decay.inverse_time_decay)
 
-    def __init__(
-        self,
-        initial_learning_rate: TensorLike,
-        decay_steps: TensorLike,
-        decay_rate: TensorLike,
-        staircase: bool = False,
-        name: str | None = None,
-    ) -> None:
-        self.initial_learning_rate = initial_learning_rate
-        self.decay_steps = decay_steps
-        self.decay_rate = decay_rate
-        self.staircase = staircase
-        self.name = name
+    @_parameters_of(decay.inverse_time_decay, before="decay_steps")
+    def __init__(self, initial_learning_rate: TensorLike, **arguments: Any) -> None:
+        super().__init__(initial_learning_rate, **arguments)
 
 
 @export("keras.optimizers.schedules.PolynomialDecay")
@@ -96,21 +83,9 @@ class PolynomialDecay(_Decay):
 
     _function = staticmethod(decay.polynomial_decay)
 
-    def __init__(
-        self,
-        initial_learning_rate: TensorLike,
-        decay_steps: TensorLike,
-        end_learning_rate: TensorLike = 0.0001,
-        power: TensorLike = 1.0,
-        cycle: bool = False,
-        name: str | None = None,
-    ) -> None:
-        self.initial_learning_rate = initial_learning_rate
-        self.decay_steps = decay_steps
-        self.end_learning_rate = end_learning_rate
-        self.power = power
-        self.cycle = cycle
-        self.name = name
+    @_parameters_of(decay.polynomial_decay, before="decay_steps")
+    def __init__(self, initial_learning_rate: TensorLike, **arguments: Any) -> None:
+        super().__init__(initial_learning_rate, **arguments)
 
 
 @export("keras.optimizers.schedules.PiecewiseConstantDecay")
@@ -142,13 +117,9 @@ class CosineDecay(_Decay):
 
     _function = staticmethod(decay.cosine_decay)
 
-    def __init__(
-        self, initial_learning_rate: TensorLike, decay_steps: TensorLike, alpha: float = 0.0, name: str | None = None
-    ) -> None:
-        self.initial_learning_rate = initial_learning_rate
-        self.decay_steps = decay_steps
-        self.alpha = alpha
-        self.name = name
+    @_parameters_of(decay.cosine_decay, before="decay_steps")
+    def __init__(self, initial_learning_rate: TensorLike, **arguments: Any) -> None:
+        super().__init__(initial_learning_rate, **arguments)
 
 
 @export("keras.experimental.CosineDecayRestarts")
@@ -157,21 +128,9 @@ class CosineDecayRestarts(_Decay):
 
     _function = staticmethod(decay.cosine_decay_restarts)
 
-    def __init__(
-        self,
-        initial_learning_rate: TensorLike,
-        first_decay_steps: TensorLike,
-        t_mul: TensorLike = 2.0,
-        m_mul: TensorLike = 1.0,
-        alpha: TensorLike = 0.0,
-        name: str | None = None,
-    ) -> None:
-        self.initial_learning_rate = initial_learning_rate
-        self.first_decay_steps = first_decay_steps
-        self.t_mul = t_mul
-        self.m_mul = m_mul
-        self.alpha = alpha
-        self.name = name
+    @_parameters_of(decay.cosine_decay_restarts, before="first_decay_steps")
+    def __init__(self, initial_learning_rate: TensorLike, **arguments: Any) -> None:
+        super().__init__(initial_learning_rate, **arguments)
 
 
 @export("keras.experimental.LinearCosineDecay")
@@ -180,21 +139,9 @@ class LinearCosineDecay(_Decay):
 
     _function = staticmethod(decay.linear_cosine_decay)
 
-    def __init__(
-        self,
-        initial_learning_rate: TensorLike,
-        decay_steps: TensorLike,
-        num_periods: TensorLike = 0.5,
-        alpha: TensorLike = 0.0,
-        beta: TensorLike = 0.001,
-        name: str | None = None,
-    ) -> None:
-        self.initial_learning_rate = initial_learning_rate
-        self.decay_steps = decay_steps
-        self.num_periods = num_periods
-        self.alpha = alpha
-        self.beta = beta
-        self.name = name
+    @_parameters_of(decay.linear_cosine_decay, before="decay_steps")
+    def __init__(self, initial_learning_rate: TensorLike, **arguments: Any) -> None:
+        super().__init__(initial_learning_rate, **arguments)
 
 
 @export("keras.experimental.NoisyLinearCosineDecay")
@@ -203,25 +150,9 @@ class NoisyLinearCosineDecay(_Decay):
 
     _function = staticmethod(decay.noisy_linear_cosine_decay)
 
-    def __init__(
-        self,
-        initial_learning_rate: TensorLike,
-        decay_steps: TensorLike,
-        initial_variance: TensorLike = 1.0,
-        variance_decay: TensorLike = 0.55,
-        num_periods: TensorLike = 0.5,
-        alpha: TensorLike = 0.0,
-        beta: TensorLike = 0.001,
-        name: str | None = None,
-    ) -> None:
-        self.initial_learning_rate = initial_learning_rate
-        self.decay_steps = decay_steps
-        self.initial_variance = initial_variance
-        self.variance_decay = variance_decay
-        self.num_periods = num_periods
-        self.alpha = alpha
-        self.beta = beta
-        self.name = name
+    @_parameters_of(decay.noisy_linear_cosine_decay, before="decay_steps")
+    def __init__(self, initial_learning_rate: TensorLike, **arguments: Any) -> None:
+        super().__init__(initial_learning_rate, **arguments)
 
 
 _SCHEDULES: dict[str, Any] = {
