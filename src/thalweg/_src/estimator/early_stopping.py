@@ -10,6 +10,7 @@ from thalweg._src.base import dtypes, logging
 from thalweg._src.base.errors import require_members
 from thalweg._src.base.export import export
 from thalweg._src.base.formats.text import PathLike
+from thalweg._src.base.signatures import parameters_of, variant
 from thalweg._src.estimator.estimator import Estimator
 from thalweg._src.estimator.event_values import read_eval_metrics
 from thalweg._src.graph.scopes import GraphKeys
@@ -94,17 +95,14 @@ def make_early_stopping_hook(
     return _CheckForStoppingHook()
 
 
-Results = dict[int, dict[str, float]]
-
-
 def _hook(
+    decide: Callable[[dict[int, float]], bool],
     estimator: Estimator,
     metric_name: str,
-    eval_dir: Any,
-    min_steps: int,
-    secs: float | None,
-    steps: int | None,
-    decides: Callable[[dict[int, float]], bool],
+    eval_dir: PathLike | None = None,
+    min_steps: int = 0,
+    run_every_secs: float | None = 60,
+    run_every_steps: int | None = None,
 ) -> SessionRunHook:
     """Returns a hook that stops when a function of a metric's values by step returns True."""
     require_members("estimator", estimator, "a tf.estimator.Estimator", "eval_dir")
@@ -119,29 +117,56 @@ def _hook(
                         f"no metric {metric_name!r} at step {step} in {folder}; there is {sorted(metrics)}"
                     )
                 values[step] = metrics[metric_name]
-        return decides(values)
+        return decide(values)
 
-    return make_early_stopping_hook(estimator, should_stop, secs, steps)
+    return make_early_stopping_hook(estimator, should_stop, run_every_secs, run_every_steps)
 
 
-def _crossed(metric_name: str, threshold: float, compare: Callable[[Any, Any], bool]) -> Callable[..., bool]:
+def _stop_beyond(
+    is_beyond: Callable[[float, float], bool],
+    estimator: Estimator,
+    metric_name: str,
+    threshold: float,
+    eval_dir: PathLike | None = None,
+    min_steps: int = 0,
+    run_every_secs: float | None = 60,
+    run_every_steps: int | None = None,
+) -> SessionRunHook:
+    """Returns a hook that stops when a metric is beyond a threshold."""
+
     def decide(values: dict[int, float]) -> bool:
         for step, value in values.items():
-            if compare(value, threshold):
+            if is_beyond(value, threshold):
                 logging.info(
                     "At step %s, metric %r has value %s, beyond the threshold %s.", step, metric_name, value, threshold
                 )
                 return True
         return False
 
-    return decide
+    return _hook(decide, estimator, metric_name, eval_dir, min_steps, run_every_secs, run_every_steps)
 
 
-def _unimproved(metric_name: str, patience: int, compare: Callable[[Any, Any], bool]) -> Callable[..., bool]:
+@export("estimator.experimental.stop_if_higher_hook", "contrib.estimator.stop_if_higher_hook")
+@variant(_stop_beyond, operator.gt)
+def stop_if_higher_hook() -> None:
+    """Returns a hook that stops when a metric is higher than a threshold."""
+
+
+@export("estimator.experimental.stop_if_lower_hook", "contrib.estimator.stop_if_lower_hook")
+@variant(_stop_beyond, operator.lt)
+def stop_if_lower_hook() -> None:
+    """Returns a hook that stops when a metric is lower than a threshold."""
+
+
+def _stop_unimproved(
+    is_better: Callable[[float, float], bool], patience: int, metric_name: str, **arguments: Any
+) -> SessionRunHook:
+    """Returns a hook that stops when a metric has not become better for a number of steps."""
+
     def decide(values: dict[int, float]) -> bool:
         best, best_step = None, 0
         for step, value in values.items():
-            if best is None or compare(value, best):
+            if best is None or is_better(value, best):
                 best, best_step = value, step
             if step - best_step >= patience:
                 logging.info(
@@ -150,64 +175,18 @@ def _unimproved(metric_name: str, patience: int, compare: Callable[[Any, Any], b
                 return True
         return False
 
-    return decide
-
-
-@export("estimator.experimental.stop_if_higher_hook", "contrib.estimator.stop_if_higher_hook")
-def stop_if_higher_hook(
-    estimator: Estimator,
-    metric_name: str,
-    threshold: float,
-    eval_dir: PathLike | None = None,
-    min_steps: int = 0,
-    run_every_secs: float | None = 60,
-    run_every_steps: int | None = None,
-) -> SessionRunHook:
-    """Returns a hook that stops when a metric is higher than a threshold."""
-    decide = _crossed(metric_name, threshold, operator.gt)
-    return _hook(estimator, metric_name, eval_dir, min_steps, run_every_secs, run_every_steps, decide)
-
-
-@export("estimator.experimental.stop_if_lower_hook", "contrib.estimator.stop_if_lower_hook")
-def stop_if_lower_hook(
-    estimator: Estimator,
-    metric_name: str,
-    threshold: float,
-    eval_dir: PathLike | None = None,
-    min_steps: int = 0,
-    run_every_secs: float | None = 60,
-    run_every_steps: int | None = None,
-) -> SessionRunHook:
-    """Returns a hook that stops when a metric is lower than a threshold."""
-    decide = _crossed(metric_name, threshold, operator.lt)
-    return _hook(estimator, metric_name, eval_dir, min_steps, run_every_secs, run_every_steps, decide)
+    return _hook(decide, metric_name=metric_name, **arguments)
 
 
 @export("estimator.experimental.stop_if_no_increase_hook", "contrib.estimator.stop_if_no_increase_hook")
-def stop_if_no_increase_hook(
-    estimator: Estimator,
-    metric_name: str,
-    max_steps_without_increase: int,
-    eval_dir: PathLike | None = None,
-    min_steps: int = 0,
-    run_every_secs: float | None = 60,
-    run_every_steps: int | None = None,
-) -> SessionRunHook:
+@parameters_of(_hook, without=["decide"], before="eval_dir")
+def stop_if_no_increase_hook(max_steps_without_increase: int, **arguments: Any) -> SessionRunHook:
     """Returns a hook that stops when a metric has not increased for a number of steps."""
-    decide = _unimproved(metric_name, max_steps_without_increase, operator.gt)
-    return _hook(estimator, metric_name, eval_dir, min_steps, run_every_secs, run_every_steps, decide)
+    return _stop_unimproved(operator.gt, max_steps_without_increase, **arguments)
 
 
 @export("estimator.experimental.stop_if_no_decrease_hook", "contrib.estimator.stop_if_no_decrease_hook")
-def stop_if_no_decrease_hook(
-    estimator: Estimator,
-    metric_name: str,
-    max_steps_without_decrease: int,
-    eval_dir: PathLike | None = None,
-    min_steps: int = 0,
-    run_every_secs: float | None = 60,
-    run_every_steps: int | None = None,
-) -> SessionRunHook:
+@parameters_of(_hook, without=["decide"], before="eval_dir")
+def stop_if_no_decrease_hook(max_steps_without_decrease: int, **arguments: Any) -> SessionRunHook:
     """Returns a hook that stops when a metric has not decreased for a number of steps."""
-    decide = _unimproved(metric_name, max_steps_without_decrease, operator.lt)
-    return _hook(estimator, metric_name, eval_dir, min_steps, run_every_secs, run_every_steps, decide)
+    return _stop_unimproved(operator.lt, max_steps_without_decrease, **arguments)

@@ -14,8 +14,10 @@ from thalweg._src.base.config import ConfigProto, RewriterConfig
 from thalweg._src.base.export import export
 from thalweg._src.base.formats.text import PathLike
 from thalweg._src.base.read_only import ReadOnly
+from thalweg._src.base.signatures import parameters_of
 from thalweg._src.cluster.distributed.cluster_spec import ClusterSpec
 from thalweg._src.estimator.tf_config import CHIEF, MASTER, PS, WORKER, environment, tf_config
+from thalweg._src.training.distribute.strategy import Strategy
 
 _USE_DEFAULT: Any = object()
 _DEFAULT_SECONDS = 600
@@ -23,6 +25,28 @@ _SECS, _STEPS = "save_checkpoints_secs", "save_checkpoints_steps"
 _PROTOCOLS = (None, "grpc", "grpc+verbs")
 _POSITIVE = "keep_checkpoint_every_n_hours", "log_step_count_steps", "session_creation_timeout_secs"
 _NOT_NEGATIVE = "save_summary_steps", _SECS, _STEPS, "keep_checkpoint_max"
+
+
+def _parameters(
+    self: RunConfig,
+    model_dir: PathLike | None = None,
+    tf_random_seed: int | None = None,
+    save_summary_steps: int | None = 100,
+    save_checkpoints_steps: int | None = _USE_DEFAULT,
+    save_checkpoints_secs: float | None = _USE_DEFAULT,
+    session_config: ConfigProto | None = None,
+    keep_checkpoint_max: int | None = 5,
+    keep_checkpoint_every_n_hours: float = 10000,
+    log_step_count_steps: int | None = 100,
+    train_distribute: Strategy | None = None,
+    device_fn: Callable[..., Any] | None = None,
+    protocol: str | None = None,
+    eval_distribute: Strategy | None = None,
+    experimental_distribute: object = None,
+    experimental_max_worker_delay_secs: int | None = None,
+    session_creation_timeout_secs: float = 7200,
+) -> None:
+    """The parameters of a RunConfig, which are its options too."""
 
 
 @export("estimator.RunConfig")
@@ -55,35 +79,16 @@ class RunConfig:
     global_id_in_cluster = ReadOnly[int | None]("The number of this process in the cluster.", "_environment.global_id")
     service = ReadOnly[Any]("The service of TF_CONFIG, or None.", "_environment.service")
 
-    def __init__(
-        self,
-        model_dir: PathLike | None = None,
-        tf_random_seed: int | None = None,
-        save_summary_steps: int | None = 100,
-        save_checkpoints_steps: int | None = _USE_DEFAULT,
-        save_checkpoints_secs: float | None = _USE_DEFAULT,
-        session_config: Any = None,
-        keep_checkpoint_max: int | None = 5,
-        keep_checkpoint_every_n_hours: float = 10000,
-        log_step_count_steps: int | None = 100,
-        train_distribute: Any = None,
-        device_fn: Callable[..., Any] | None = None,
-        protocol: str | None = None,
-        eval_distribute: Any = None,
-        experimental_distribute: Any = None,
-        experimental_max_worker_delay_secs: int | None = None,
-        session_creation_timeout_secs: float = 7200,
-    ) -> None:
-        given = locals()
-        options = {name: given[name] for name in _OPTIONS}
-        if save_checkpoints_steps is _USE_DEFAULT and save_checkpoints_secs is _USE_DEFAULT:
+    @parameters_of(_parameters)
+    def __init__(self, **options: Any) -> None:
+        if options[_STEPS] is _USE_DEFAULT and options[_SECS] is _USE_DEFAULT:
             options |= {_STEPS: None, _SECS: _DEFAULT_SECONDS}
         else:
             options |= {name: None for name in (_STEPS, _SECS) if options[name] is _USE_DEFAULT}
         if options[_STEPS] is not None and options[_SECS] is not None:
             raise ValueError(_BOTH)
         for name in ("train_distribute", "eval_distribute"):
-            options[name] = _strategy(name, options[name], experimental_distribute)
+            options[name] = _strategy(name, options[name], options["experimental_distribute"])
         self._environment = environment(tf_config())
         if options["session_config"] is None:
             options["session_config"] = self._default_session_config()
@@ -135,17 +140,17 @@ _OPTIONS = tuple(inspect.signature(RunConfig).parameters)
 _BOTH = "`save_checkpoints_steps` and `save_checkpoints_secs` cannot be both set."
 
 
-def _strategy(name: str, given: Any, experimental: Any) -> Any:
+def _strategy(name: str, strategy: Strategy | None, experimental: object) -> Strategy | None:
     """Returns a strategy, given itself or in a `DistributeConfig`."""
-    also = getattr(experimental, name, None)
-    if given is not None and also is not None:
+    from_experimental: Strategy | None = getattr(experimental, name, None)
+    if strategy is not None and from_experimental is not None:
         raise ValueError(f"{name} is given twice: by itself, and in experimental_distribute")
-    return also if given is None else given
+    return from_experimental if strategy is None else strategy
 
 
-def _model_dir(given: Any, of_environment: str | None) -> str | None:
+def _model_dir(requested: PathLike | None, of_environment: str | None) -> str | None:
     """Returns the folder; one that is given must be that of TF_CONFIG, if it has one."""
-    folder = None if given is None else os.fspath(given)
+    folder = None if requested is None else os.fspath(requested)
     if of_environment is not None and folder is not None and folder != of_environment:
         raise ValueError(
             "`model_dir` provided in RunConfig construct, if set, must have the same value as the model_dir in "

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from thalweg._src.base import logging
 from thalweg._src.base.export import export
-from thalweg._src.cluster.distributed.server import Server
 from thalweg._src.estimator.calls import check_hooks
 from thalweg._src.estimator.estimator import Estimator
 from thalweg._src.estimator.exporters import Exporter
+from thalweg._src.estimator.tasks import (
+    MOST_SECONDS,
+    SECONDS_PER_WORKER,
+    EvaluatingListener,
+    served,
+    start_server,
+    wait_before_training,
+    wait_for_next_evaluation,
+)
 from thalweg._src.estimator.tf_config import CHIEF, EVALUATOR, MASTER, PS, WORKER
 from thalweg._src.graph.scopes import GraphKeys
 from thalweg._src.training.checkpoint_hook import CheckpointSaverListener
 from thalweg._src.training.session_run_hook import SessionRunHook
-from thalweg._src.training.timers import SecondOrStepTimer
-
-_SECONDS_PER_WORKER, _MOST_SECONDS = 5, 60
 
 # -- what to train and to evaluate ------------------------------------------------------------------------------------
 
@@ -89,23 +94,23 @@ class EvalSpec(_Evaluation):
         )
 
 
-def _require_function(input_fn: Any) -> None:
+def _require_function(input_fn: object) -> None:
     if not callable(input_fn):
         raise TypeError(f"`input_fn` must be callable, given: {input_fn!r}")
 
 
-def _checked_exporters(exporters: Any) -> tuple[Exporter, ...]:
+def _checked_exporters(exporters: Exporter | Iterable[Exporter] | None) -> tuple[Exporter, ...]:
     if exporters is None:
         return ()
-    given = (exporters,) if isinstance(exporters, Exporter) else tuple(exporters)
+    checked = (exporters,) if isinstance(exporters, Exporter) else tuple(exporters)
     names = set()
-    for exporter in given:
+    for exporter in checked:
         if not isinstance(exporter, Exporter):
             raise TypeError(f"`exporters` must be an Exporter, or an iterable of them, given: {exporter!r}")
         if not exporter.name or exporter.name in names:
             raise ValueError(f"exporters must have names that differ, received {exporter.name!r} twice or empty")
         names.add(exporter.name)
-    return given
+    return checked
 
 
 # -- evaluation -------------------------------------------------------------------------------------------------------
@@ -154,35 +159,6 @@ class _Evaluator:
         return True
 
 
-class _EvaluatingListener(CheckpointSaverListener):
-    """Evaluates checkpoints when they have been saved, unless the last evaluation is too recent."""
-
-    def __init__(self, evaluator: _Evaluator, throttle_secs: float) -> None:
-        self._evaluator = evaluator
-        self._throttle_secs = throttle_secs
-
-    def begin(self) -> None:
-        self._timer = SecondOrStepTimer(every_secs=self._throttle_secs)
-        self._is_trained = False
-
-    def after_save(self, session: Any, global_step_value: int) -> None:
-        if not self._is_trained:  # the first checkpoint is that of the start
-            self._is_trained = True
-            self._timer.update_last_triggered_step(global_step_value)
-        elif self._timer.should_trigger_for_step(global_step_value):
-            self._evaluate(global_step_value)
-        else:
-            logging.info("Skip the current checkpoint eval due to throttle secs (%s secs).", self._throttle_secs)
-
-    def end(self, session: Any, global_step_value: int) -> None:
-        if self._timer.last_triggered_step() != global_step_value:
-            self._evaluate(global_step_value)
-
-    def _evaluate(self, step: int) -> None:
-        self._timer.update_last_triggered_step(step)
-        self._evaluator.evaluate()
-
-
 # -- tasks ------------------------------------------------------------------------------------------------------------
 
 
@@ -201,16 +177,16 @@ class _Executor:
         if not config.cluster_spec and config.task_type != EVALUATOR:
             logging.info("Running training and evaluation locally (non-distributed).")
             return self._train_in_turn()
-        parts = {
+        runs = {
             CHIEF: self._train_with_server,
             WORKER: self._train_as_worker,
             PS: self._serve,
             EVALUATOR: self._evaluate_repeatedly,
             MASTER: self._train_as_master,
         }
-        if config.task_type not in parts:
-            raise ValueError(f"task type {config.task_type!r} has no part in training; expected one of {sorted(parts)}")
-        return parts[config.task_type]()
+        if config.task_type not in runs:
+            raise ValueError(f"task type {config.task_type!r} has no part in training; expected one of {sorted(runs)}")
+        return runs[config.task_type]()
 
     def _train(self, listeners: Sequence[CheckpointSaverListener] = ()) -> None:
         spec = self._train_spec
@@ -223,52 +199,27 @@ class _Executor:
             self._config.save_checkpoints_steps,
             self._config.save_checkpoints_secs,
         )
-        self._train([_EvaluatingListener(evaluator, self._eval_spec.throttle_secs)])
+        self._train([EvaluatingListener(evaluator.evaluate, self._eval_spec.throttle_secs, at_end=True)])
         return evaluator.metrics, evaluator.exports
 
-    def _server(self) -> Server | None:
-        """Starts the server of this task; None if its sessions are in its process alone."""
-        config = self._config
-        if not config.cluster_spec or (config.task_type != PS and not config.master):
-            return None
-        return Server(
-            config.cluster_spec,
-            job_name=config.task_type,
-            task_index=config.task_id,
-            config=config.session_config,
-            protocol=config.protocol,
-        )
-
     def _train_with_server(self) -> None:
-        server = self._server()
-        try:
+        with served(self._config):
             self._train()
-        finally:
-            if server is not None:
-                server.stop()
 
     def _train_as_worker(self) -> None:
         """Trains after a delay, by which workers start one after the other."""
         most = self._config.experimental_max_worker_delay_secs
-        delay = min(_MOST_SECONDS if most is None else most, (self._config.task_id + 1) * _SECONDS_PER_WORKER)
-        if delay > 0:
-            logging.info("Waiting %d secs before starting training.", delay)
-            time.sleep(delay)
+        wait_before_training(
+            min(MOST_SECONDS if most is None else most, (self._config.task_id + 1) * SECONDS_PER_WORKER)
+        )
         self._train_with_server()
 
     def _train_as_master(self) -> tuple[dict[str, Any] | None, list[Any]]:
-        server = self._server()
-        try:
+        with served(self._config):
             return self._train_in_turn()
-        finally:
-            if server is not None:
-                server.stop()
 
     def _serve(self) -> None:
-        server = self._server()
-        if server is None:
-            raise ValueError("a parameter server needs a cluster in TF_CONFIG")
-        server.join()
+        start_server(self._config).join()
 
     def _evaluate_repeatedly(self) -> None:
         """Evaluates new checkpoints, until the one of the last step of training has been."""
@@ -283,11 +234,8 @@ class _Executor:
                 logging.info("No new checkpoint ready for evaluation.")
             if max_steps is not None and evaluator.step >= max_steps:
                 break
-            time.sleep(max(0.0, self._eval_spec.throttle_secs - (time.monotonic() - start), _SHORTEST_WAIT))
+            wait_for_next_evaluation(start, self._eval_spec.throttle_secs)
         logging.info("Exiting evaluation, global_step=%s >= train max_steps=%s", evaluator.step, max_steps)
-
-
-_SHORTEST_WAIT = 0.1  # seconds between two looks for a new checkpoint
 
 
 @export("estimator.train_and_evaluate")

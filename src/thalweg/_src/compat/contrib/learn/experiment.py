@@ -2,43 +2,33 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from thalweg._src.base import logging
 from thalweg._src.base.export import export
 from thalweg._src.base.read_only import ReadOnly
-from thalweg._src.cluster.distributed.server import Server
 from thalweg._src.compat.contrib.learn.estimator import Estimator, with_metrics
 from thalweg._src.compat.contrib.learn.export_strategy import ExportStrategy
 from thalweg._src.estimator.estimator import Estimator as CoreEstimator
+from thalweg._src.estimator.tasks import (
+    MOST_SECONDS,
+    SECONDS_PER_WORKER,
+    EvaluatingListener,
+    served,
+    start_server,
+    wait_before_training,
+    wait_for_next_evaluation,
+)
 from thalweg._src.estimator.tf_config import CHIEF, EVALUATOR, MASTER, PS, WORKER
 from thalweg._src.graph.scopes import GraphKeys
 from thalweg._src.training.checkpoint_hook import CheckpointSaverListener
 from thalweg._src.training.step_hooks import GlobalStepWaiterHook
 
-_SECONDS_PER_WORKER, _MOST_SECONDS = 5, 60
 _STEPS_PER_WORKER, _STEPS_PER_ITERATION = 5500.0, 1000
 _NAME = "one_pass"
-
-
-class _EvaluatingListener(CheckpointSaverListener):
-    """Evaluates checkpoints after they are saved, if enough steps have passed since the last evaluation."""
-
-    def __init__(self, evaluate: Callable[[], Any], every_steps: int) -> None:
-        self._evaluate, self._every_steps = evaluate, every_steps
-
-    def begin(self) -> None:
-        self._last: int | None = None
-
-    def after_save(self, session: Any, global_step_value: int) -> None:
-        if self._last is None:  # the first checkpoint is that of the start
-            self._last = global_step_value
-        elif global_step_value - self._last >= self._every_steps:
-            self._last = global_step_value
-            self._evaluate()
 
 
 @export("contrib.learn.Experiment")
@@ -117,20 +107,15 @@ class Experiment:
     def train(self, delay_secs: float | None = None) -> Any:
         """Trains the model, as a task of a cluster after a delay, and returns the Estimator."""
         config = self._core.config
-        server = self._server() if config.cluster_spec and config.master else None
         if delay_secs is None:
-            delay_secs = min(_MOST_SECONDS, config.task_id * _SECONDS_PER_WORKER)
-        if self._delay_by_step:
-            wait = int(_STEPS_PER_WORKER * config.task_id * math.log(config.task_id + 1))
-            self._train_hooks.append(GlobalStepWaiterHook(wait))
-        elif delay_secs > 0:
-            logging.info("Waiting %d secs before starting training.", delay_secs)
-            time.sleep(delay_secs)
-        try:
+            delay_secs = min(MOST_SECONDS, config.task_id * SECONDS_PER_WORKER)
+        with served(config):
+            if self._delay_by_step:
+                wait = int(_STEPS_PER_WORKER * config.task_id * math.log(config.task_id + 1))
+                self._train_hooks.append(GlobalStepWaiterHook(wait))
+            else:
+                wait_before_training(delay_secs)
             self._train(self._listeners)
-        finally:
-            if server is not None:
-                server.stop()
         return self._estimator
 
     def _train(self, listeners: Sequence[CheckpointSaverListener]) -> None:
@@ -149,14 +134,10 @@ class Experiment:
         """Trains the model and evaluates checkpoints meanwhile; returns the metrics at the end, and the exports."""
         listeners = list(self._listeners)
         if self._min_eval_frequency:
-            evaluate = lambda: self._evaluate(self._eval_steps, _NAME)  # noqa: E731
-            listeners.append(_EvaluatingListener(evaluate, self._min_eval_frequency))
-        server = self._server() if self._core.config.cluster_spec and self._core.config.master else None
-        try:
+            evaluate = functools.partial(self._evaluate, self._eval_steps, _NAME)
+            listeners.append(EvaluatingListener(evaluate, every_steps=self._min_eval_frequency))
+        with served(self._core.config):
             self._train(listeners)
-        finally:
-            if server is not None:
-                server.stop()
         return self._evaluated_and_exported()
 
     local_run = train_and_evaluate
@@ -200,7 +181,7 @@ class Experiment:
             done = 0 if found is None else int(found[GraphKeys.GLOBAL_STEP])
             if self._train_steps is not None and done >= self._train_steps:
                 break
-            time.sleep(max(0.1, throttle - (time.monotonic() - start)))
+            wait_for_next_evaluation(start, throttle)
         return found
 
     def test(self) -> dict[str, Any]:
@@ -210,19 +191,7 @@ class Experiment:
 
     def run_std_server(self) -> None:
         """Serves a task of the cluster, such as a parameter server, until it is ended."""
-        self._server().join()
-
-    def _server(self) -> Server:
-        config = self._core.config
-        if not config.cluster_spec:
-            raise ValueError("a server needs a cluster: set the environment variable TF_CONFIG")
-        return Server(
-            config.cluster_spec,
-            job_name=config.task_type,
-            task_index=config.task_id,
-            config=config.session_config,
-            protocol=config.protocol,
-        )
+        start_server(self._core.config).join()
 
 
 def _strategies(given: Any) -> list[ExportStrategy]:
