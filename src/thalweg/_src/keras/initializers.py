@@ -118,8 +118,10 @@ def get(identifier: Any) -> Any:
     if identifier is None:
         return None
     if isinstance(identifier, str | dict):
-        found = deserialize(identifier)
-        return found() if found in _FUNCTIONS.values() else found  # these return initializers, and are none
+        initializer = deserialize(identifier)
+        return (
+            initializer() if initializer in _FUNCTIONS.values() else initializer
+        )  # these return initializers, and are none
     if callable(identifier):
         return identifier() if isinstance(identifier, type) else identifier
     raise ValueError(

@@ -76,10 +76,10 @@ def _path_to(value: Any, holder: Any, levels: int) -> str | None:
     inner = (
         holder.items() if isinstance(holder, dict) else enumerate(holder) if isinstance(holder, list | tuple) else ()
     )
-    for step, each in inner if levels else ():
-        found = _path_to(value, each, levels - 1)
-        if found is not None:
-            return _step(step) + found
+    for step, child in inner if levels else ():
+        path = _path_to(value, child, levels - 1)
+        if path is not None:
+            return _step(step) + path
     return None
 
 

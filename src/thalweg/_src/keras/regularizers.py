@@ -102,8 +102,10 @@ def get(identifier: Any) -> Any:
     if identifier is None:
         return None
     if isinstance(identifier, str | dict):
-        found = deserialize(identifier)
-        return found() if found in _FUNCTIONS.values() else found  # these return regularizers, and are none
+        regularizer = deserialize(identifier)
+        return (
+            regularizer() if regularizer in _FUNCTIONS.values() else regularizer
+        )  # these return regularizers, and are none
     if callable(identifier):
         return identifier
     raise ValueError(

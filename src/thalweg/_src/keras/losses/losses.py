@@ -74,11 +74,11 @@ class LossFunctionWrapper(Loss):
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor."""
-        own = {
+        arguments = {
             key: value_of(value) if isinstance(value, Tensor | Variable) else value
             for key, value in self._arguments.items()
         }
-        return {**super().get_config(), **own}
+        return {**super().get_config(), **arguments}
 
 
 @export("keras.losses.MeanSquaredError")

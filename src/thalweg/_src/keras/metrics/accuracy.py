@@ -70,9 +70,9 @@ def _among_best(classes: Tensor, y_pred: Tensor, k: Any) -> Tensor:
     if not is_flat:
         last = shape(y_pred)[-1] if y_pred.dims is None or y_pred.dims[-1] is None else y_pred.dims[-1]
         scores = reshape(scores, [-1, last])
-    found = in_top_k(scores, reshape(cast(classes, dtypes.int32), [-1]), k)
-    found = cast(found, dtypes.as_dtype(floatx()))
-    return found if is_flat else reshape(found, shape(y_pred)[:-1])
+    is_hit = in_top_k(scores, reshape(cast(classes, dtypes.int32), [-1]), k)
+    is_hit = cast(is_hit, dtypes.as_dtype(floatx()))
+    return is_hit if is_flat else reshape(is_hit, shape(y_pred)[:-1])
 
 
 @export("keras.metrics.top_k_categorical_accuracy")

@@ -125,10 +125,10 @@ def _update_state(metric: Any, *args: Any, **kwargs: Any) -> Any:
             update = convert(update)
             if not graph.captures:  # a function's body runs assignments in their order by itself
                 update = functools.partial(_as_function, update)
-        made = update(metric, *args, **kwargs)
-        if graph.executes or made is None:
-            return made
-        operation = made if isinstance(made, Operation) else group(made)
+        outcome = update(metric, *args, **kwargs)
+        if graph.executes or outcome is None:
+            return outcome
+        operation = outcome if isinstance(outcome, Operation) else group(outcome)
         if not graph.captures:
             metric.add_update(operation)
         return operation
@@ -184,8 +184,8 @@ class Reduce(Metric):
 
 def _weighted(values: Tensor, weights: Tensor, reduce: Callable[..., Tensor]) -> tuple[Tensor, Tensor]:
     """Returns the weighted values and the weights, of one shape; values are reduced where weights lack dimensions."""
-    own, other = weights.dims, values.dims
-    if own is None or other is None or len(own) <= len(other) or own[-1] in (1, None):
+    weight_dims, other = weights.dims, values.dims
+    if weight_dims is None or other is None or len(weight_dims) <= len(other) or weight_dims[-1] in (1, None):
         weights = with_rank_of(weights, values)
     try:
         weights = broadcast_weights(weights, values)
@@ -259,9 +259,9 @@ class _OfFunction(Reduce):
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor."""
-        given = self._fn_arguments.items()
-        own = {key: value_of(value) if isinstance(value, Tensor | Variable) else value for key, value in given}
-        return {**super().get_config(), **own}
+        items = self._fn_arguments.items()
+        arguments = {key: value_of(value) if isinstance(value, Tensor | Variable) else value for key, value in items}
+        return {**super().get_config(), **arguments}
 
 
 class MeanMetricWrapper(_OfFunction, Mean):

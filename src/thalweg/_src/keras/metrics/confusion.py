@@ -49,7 +49,7 @@ def parse_thresholds(thresholds: Thresholds, default: float = 0.5) -> list[float
     if thresholds is None:
         return [default]
     listed = list(thresholds) if isinstance(thresholds, list | tuple) else [thresholds]
-    wrong = [each for each in listed if each is None or not 0 <= each <= 1]
+    wrong = [threshold for threshold in listed if threshold is None or not 0 <= threshold <= 1]
     if wrong:
         raise ValueError(f"thresholds: expected numbers from 0 to 1, received {wrong}.")
     return listed
@@ -68,8 +68,8 @@ def _in_unit_interval(y_pred: Tensor) -> Tensor:
 def _only_highest(y_pred: Tensor, k: int) -> Tensor:
     """Returns predictions, all but the k highest of each example replaced by the lowest number."""
     _, places = largest(y_pred, k, sorted=False)
-    kept = reduce_sum(one_hot(places, shape(y_pred)[-1], axis=-1, dtype=y_pred.dtype), -2)
-    return add(multiply(y_pred, kept), multiply(_LOWEST, subtract(1.0, kept)))
+    is_highest = reduce_sum(one_hot(places, shape(y_pred)[-1], axis=-1, dtype=y_pred.dtype), -2)
+    return add(multiply(y_pred, is_highest), multiply(_LOWEST, subtract(1.0, is_highest)))
 
 
 def update_counts(
@@ -98,10 +98,10 @@ def update_counts(
     updates = []
     for key, variable in variables.items():
         truth, prediction = _KINDS[key]
-        found = logical_and(
+        is_counted = logical_and(
             are_true if truth else logical_not(are_true), are_positive if prediction else logical_not(are_positive)
         )
-        values = cast(found, kind)
+        values = cast(is_counted, kind)
         updates.append(variable.assign_add(reduce_sum(values if weights is None else multiply(values, weights), 1)))
     return group(*updates)
 
@@ -199,8 +199,8 @@ class _Share(Metric):
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor."""
-        own = {"thresholds": self.init_thresholds, "top_k": self.top_k, "class_id": self.class_id}
-        return {**super().get_config(), **own}
+        arguments = {"thresholds": self.init_thresholds, "top_k": self.top_k, "class_id": self.class_id}
+        return {**super().get_config(), **arguments}
 
 
 @export("keras.metrics.Precision")

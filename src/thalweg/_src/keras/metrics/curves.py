@@ -71,9 +71,9 @@ class _Point(_Counts):
         self.num_thresholds = num_thresholds
         self._start([0.5] if num_thresholds == 1 else [0.0, *_inner(num_thresholds), 1.0])
 
-    def _at_nearest(self, given: Tensor, wanted: Tensor) -> Any:
-        place = cast(argmin(absolute(subtract(given, self.value)), 0), dtypes.int32)
-        return wanted[place]
+    def _at_nearest(self, fixed: Tensor, chosen: Tensor) -> Any:
+        place = cast(argmin(absolute(subtract(fixed, self.value)), 0), dtypes.int32)
+        return chosen[place]
 
 
 @export("keras.metrics.SensitivityAtSpecificity")
@@ -92,8 +92,8 @@ class SensitivityAtSpecificity(_Point):
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor."""
-        own = {"num_thresholds": self.num_thresholds, "specificity": self.specificity}
-        return {**super().get_config(), **own}
+        arguments = {"num_thresholds": self.num_thresholds, "specificity": self.specificity}
+        return {**super().get_config(), **arguments}
 
 
 @export("keras.metrics.SpecificityAtSensitivity")
@@ -112,8 +112,8 @@ class SpecificityAtSensitivity(_Point):
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor."""
-        own = {"num_thresholds": self.num_thresholds, "sensitivity": self.sensitivity}
-        return {**super().get_config(), **own}
+        arguments = {"num_thresholds": self.num_thresholds, "sensitivity": self.sensitivity}
+        return {**super().get_config(), **arguments}
 
 
 # -- the area below a curve -------------------------------------------------------------------------------------------
@@ -168,10 +168,10 @@ class AUC(_Counts):
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor."""
-        own = {
+        arguments = {
             "num_thresholds": self.num_thresholds,
             "curve": self.curve,
             "summation_method": self.summation_method,
             "thresholds": self.thresholds[1:-1],
         }
-        return {**super().get_config(), **own}
+        return {**super().get_config(), **arguments}

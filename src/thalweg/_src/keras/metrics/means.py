@@ -137,8 +137,8 @@ class BinaryCrossentropy(MeanMetricWrapper):
         from_logits: bool = False,
         label_smoothing: float = 0,
     ) -> None:
-        given = {"from_logits": from_logits, "label_smoothing": label_smoothing}
-        super().__init__(functions.binary_crossentropy, name, dtype=dtype, **given)
+        options = {"from_logits": from_logits, "label_smoothing": label_smoothing}
+        super().__init__(functions.binary_crossentropy, name, dtype=dtype, **options)
 
 
 @export("keras.metrics.CategoricalCrossentropy")
@@ -152,8 +152,8 @@ class CategoricalCrossentropy(MeanMetricWrapper):
         from_logits: bool = False,
         label_smoothing: float = 0,
     ) -> None:
-        given = {"from_logits": from_logits, "label_smoothing": label_smoothing}
-        super().__init__(functions.categorical_crossentropy, name, dtype=dtype, **given)
+        options = {"from_logits": from_logits, "label_smoothing": label_smoothing}
+        super().__init__(functions.categorical_crossentropy, name, dtype=dtype, **options)
 
 
 @export("keras.metrics.SparseCategoricalCrossentropy")
@@ -167,5 +167,5 @@ class SparseCategoricalCrossentropy(MeanMetricWrapper):
         from_logits: bool = False,
         axis: int = -1,
     ) -> None:
-        given = {"from_logits": from_logits, "axis": axis}
-        super().__init__(functions.sparse_categorical_crossentropy, name, dtype=dtype, **given)
+        options = {"from_logits": from_logits, "axis": axis}
+        super().__init__(functions.sparse_categorical_crossentropy, name, dtype=dtype, **options)
