@@ -21,10 +21,10 @@ import thalweg as tf
 from tests import children
 from tests.deploy.serving import models
 from thalweg._src.base import errors
+from thalweg._src.deploy.serving import supervisor
 from thalweg._src.deploy.serving.protos import message_class
+from thalweg._src.deploy.serving.supervisor import ServingWorkers, reserved
 from thalweg._src.deploy.serving.tensors import as_array, read_tensor, write_tensor
-from thalweg._src.tools.cli import serving_workers
-from thalweg._src.tools.cli.serving_workers import ServingWorkers, reserved
 
 LIMIT = 60
 CONNECTIONS = 16  # of which all reach the same worker once in 32,768 runs
@@ -304,11 +304,11 @@ def test_a_worker_that_dies_again_and_again_is_started_less_often(monkeypatch):
             raise TimeoutError
 
     monkeypatch.setattr(workers, "_run", run)
-    monkeypatch.setattr(serving_workers.asyncio, "wait_for", wait_for)
+    monkeypatch.setattr(supervisor.asyncio, "wait_for", wait_for)
 
     async def keep():
         await workers.start()
-        await asyncio.gather(*workers._keepers)
+        await asyncio.gather(*workers._supervising)
 
     asyncio.run(keep())
     assert delays == [1, 2, 4, 8, 16, 30, 30]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import click
 
+from thalweg._src.base.processes import usable_cores
 from thalweg._src.tools.cli.cluster_config import TF_CONFIG, write_tf_config
 from thalweg._src.tools.cli.run import parse
 from thalweg._src.tools.cli.supervisor import Command
@@ -48,7 +49,7 @@ def commands(jobs: Jobs, script: tuple[str, ...], options: tuple[str, ...], pass
         tasks.append(("evaluator", 0))
     shared = {**os.environ, "PYTHONUNBUFFERED": "1"}
     if not shared.get(THREADS):
-        shared[THREADS] = str(max(1, cores() // len(tasks)))
+        shared[THREADS] = str(max(1, usable_cores() // len(tasks)))
     found = []
     for job, index in tasks:
         program = ["run", *(f"--{option}" for option in options), *script]
@@ -80,8 +81,3 @@ def _free_ports(count: int) -> list[int]:
     with contextlib.ExitStack() as sockets:
         bound = [sockets.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
         return [sock.getsockname()[1] for sock in bound]
-
-
-def cores() -> int:
-    """Returns how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -19,14 +19,15 @@ from typing import Any
 import click
 
 from thalweg._src.base.errors import OpError
+from thalweg._src.base.processes import usable_cores
 from thalweg._src.deploy.serving import plan as serving_plan
 from thalweg._src.deploy.serving.access import Access
 from thalweg._src.deploy.serving.config import BatchingParameters, Model, read_batching, read_models
 from thalweg._src.deploy.serving.limits import Limits
 from thalweg._src.deploy.serving.server import ModelServer, Options
+from thalweg._src.deploy.serving.supervisor import ServingWorkers, reserved
 from thalweg._src.deploy.serving.worker import STOP_SECONDS
-from thalweg._src.tools.cli.cluster import cores
-from thalweg._src.tools.cli.serving_workers import ServingWorkers, reserved
+from thalweg._src.tools.cli.cluster import THREADS
 from thalweg._src.tools.cli.signal_pipe import signal_pipe
 
 _PORT = click.IntRange(-1, 65535)
@@ -40,10 +41,10 @@ class _Seconds(click.ParamType[float]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Returns the seconds of a text."""
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)(us|ms|s)", str(value))
-        if found is None or not float(found[1]):
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)(us|ms|s)", str(value))
+        if match is None or not float(match[1]):
             self.fail(f"expected a number with the unit us, ms or s, such as 5ms, received {value!r}", param, ctx)
-        return float(found[1]) * _UNITS[found[2]]
+        return float(match[1]) * _UNITS[match[2]]
 
 
 @click.command("serve")
@@ -153,7 +154,7 @@ def serve_command(
         )
         if workers > 1 and not plan:
             sys.exit(_serve_with_workers(workers, configured, options, drain_seconds))
-        server = ModelServer(configured(), **{each.name: getattr(options, each.name) for each in fields(options)})
+        server = ModelServer(configured(), **{field.name: getattr(options, field.name) for field in fields(options)})
     except (OpError, OSError, ValueError) as error:
         raise click.ClickException(f"the server cannot start: {error}") from None
     if plan:
@@ -167,21 +168,21 @@ def serve_command(
     sys.exit(_serve(server, configured, drain_seconds))
 
 
-def _models(given: tuple[str, ...], name: str, base_path: str | None, config: Path | None) -> list[Model]:
+def _models(options: tuple[str, ...], name: str, base_path: str | None, config: Path | None) -> list[Model]:
     """Returns the models of the options and of the configuration file."""
-    found = []
-    for each in given:
-        key, equals, path = each.partition("=")
+    models = []
+    for option in options:
+        key, equals, path = option.partition("=")
         if not (key and equals and path):
-            raise ValueError(f"--model: expected NAME=PATH, received {each!r}")
-        found.append(Model(key, path))
+            raise ValueError(f"--model: expected NAME=PATH, received {option!r}")
+        models.append(Model(key, path))
     if base_path is not None:
-        found.append(Model(name, base_path))
+        models.append(Model(name, base_path))
     if config is not None:
-        found.extend(read_models(config.read_text(), str(config)))
-    if not found:
+        models.extend(read_models(config.read_text(), str(config)))
+    if not models:
         raise ValueError("there is no model: give --model NAME=PATH, --model_base_path or --model_config_file")
-    return found
+    return models
 
 
 def _write_line(line: str) -> None:
@@ -202,7 +203,7 @@ def _serve(server: ModelServer, configured: Callable[[], list[Model]], drain_sec
     lines = [f"{name}: {server.describe(name)}" for name in server.manager.models()]
     _announce(lines, server.options.host, server.port, server.rest_api_port)
     while (number := _next_signal(signals)) == signal.SIGHUP:
-        with _telling():
+        with _reporting():
             server.reload(configured())
     status = _status(number)
     limit = threading.Timer(drain_seconds + STOP_SECONDS, os._exit, [status])  # what never ends cannot hold it
@@ -228,7 +229,7 @@ def _announce(lines: Iterable[str], host: str, grpc: int | None, rest: int | Non
 
 
 @contextlib.contextmanager
-def _telling() -> Iterator[None]:
+def _reporting() -> Iterator[None]:
     """Writes whether another configuration was taken."""
     try:
         yield
@@ -251,13 +252,19 @@ def _serve_with_workers(
         raise ValueError("--workers: on this system, processes cannot share a port")
     host = options.host
     Access.find(f"[{host}]:0" if ":" in host else f"{host}:0")  # refuses a server that lacks credentials
+    threads = max(1, usable_cores() // count)
+    environment = {**os.environ, THREADS: os.environ.get(THREADS) or str(threads)}
     batching = options.batching
     if batching is None and options.latency_bound is not None:
-        batching = BatchingParameters(max_batch_size=1, num_batch_threads=max(1, cores() // count))
+        batching = BatchingParameters(max_batch_size=1, num_batch_threads=threads)
     with reserved(host, options.port) as grpc, reserved(host, options.rest_api_port) as rest:
-        found = replace(options, port=grpc, rest_api_port=rest, batching=batching)
-        sent = {**asdict(found), "log": options.log is not None}
-        workers = ServingWorkers(count, configured(), sent, drain_seconds, lambda line: _write_line(f"thalweg: {line}"))
+        bound_options = replace(options, port=grpc, rest_api_port=rest, batching=batching)
+        settings = {**asdict(bound_options), "log": options.log is not None}
+
+        def log(line: str) -> None:
+            _write_line(f"thalweg: {line}")
+
+        workers = ServingWorkers(count, configured(), settings, drain_seconds, log, environment)
         return asyncio.run(_supervise(workers, configured, lambda lines: _announce(lines, host, grpc, rest)))
 
 
@@ -280,7 +287,7 @@ async def _supervise(
     async def serve() -> None:
         announce(await workers.start())
         while await hangups.get():
-            with _telling():
+            with _reporting():
                 await workers.reload(configured())
 
     loop.add_reader(signals, receive)

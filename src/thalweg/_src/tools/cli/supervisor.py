@@ -16,6 +16,7 @@ from functools import partial
 
 import click
 
+from thalweg._src.base.processes import end_of
 from thalweg._src.tools.cli import reaper
 from thalweg._src.tools.cli.log_lines import LogLines
 from thalweg._src.tools.cli.signal_pipe import signal_pipe
@@ -196,15 +197,3 @@ class Supervisor:
                 data = data[os.write(target, data) :]
         except BrokenPipeError:
             self._stop(128 + signal.SIGPIPE, signal.SIGTERM)
-
-
-def end_of(process: subprocess.Popen[bytes]) -> str:
-    """Returns how a process has ended, in words."""
-    code = process.returncode
-    if code >= 0:
-        return f"ended with exit code {code}"
-    try:
-        name = signal.Signals(-code).name
-    except ValueError:
-        name = "unknown"
-    return f"was killed by signal {-code} ({name})"

@@ -1,4 +1,4 @@
-"""Supervisor of the worker processes of a model server: starts them, again if they die, and speaks to all of them."""
+"""Supervisor of the worker processes of a model server: starts them, again if they die, and calls all of them."""
 
 from __future__ import annotations
 
@@ -9,26 +9,25 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from thalweg._src.base import errors
+from thalweg._src.base.processes import end_of
 from thalweg._src.deploy.serving.config import Model, model_to_json
 from thalweg._src.deploy.serving.control_channel import ControlChannel
 from thalweg._src.deploy.serving.metrics import add_up
 from thalweg._src.deploy.serving.worker import STOP_SECONDS
-from thalweg._src.tools.cli.cluster import THREADS, cores
-from thalweg._src.tools.cli.supervisor import end_of
 
 _MODULE = "thalweg._src.deploy.serving.worker"
 _SHORTEST, _LONGEST = 1.0, 30.0  # seconds before a worker that has died is started again
-_METRICS_SECONDS = 1.0  # for a worker to tell its metrics
+_METRICS_SECONDS = 1.0  # for a worker to return its metrics
 
 
 @dataclass(slots=True, eq=False)
 class _Worker:
-    """A process, the channel to it, and the metrics that it has told last."""
+    """A process, the channel to it, and the latest page of its metrics."""
 
     process: subprocess.Popen[bytes]
     channel: ControlChannel
@@ -43,7 +42,8 @@ class ServingWorkers:
       models: What they serve.
       options: The fields of `tf.serving.Options` for each of them, as values of JSON.
       drain_seconds: The time for requests that are being computed at the end.
-      say: Takes lines about workers that have died.
+      log: Takes lines about workers that have died.
+      environment: The environment variables of the workers.
     """
 
     def __init__(
@@ -52,23 +52,25 @@ class ServingWorkers:
         models: Iterable[Model],
         options: dict[str, Any],
         drain_seconds: float,
-        say: Callable[[str], None],
+        log: Callable[[str], None],
+        environment: Mapping[str, str] = os.environ,
     ) -> None:
         self._count = count
         self._configured = self._models = [model_to_json(model) for model in models]
         self._reloading = asyncio.Lock()
         self._options = options
         self._drain_seconds = drain_seconds
-        self._say = say
+        self._log = log
+        self._environment = environment
         self._running: list[_Worker] = []
-        self._keepers: list[asyncio.Task[None]] = []
+        self._supervising: list[asyncio.Task[None]] = []
         self._stops = asyncio.Event()
         self._past = ""  # the metrics of workers that have died
 
     async def start(self) -> list[str]:
         """Starts all workers; returns a line about each model once all workers serve."""
         started = [asyncio.get_running_loop().create_future() for _ in range(self._count)]
-        self._keepers = [asyncio.create_task(self._keep(*each)) for each in enumerate(started)]
+        self._supervising = [asyncio.create_task(self._supervise(*worker)) for worker in enumerate(started)]
         lines: list[list[str]] = await asyncio.gather(*started)
         return lines[0]
 
@@ -81,8 +83,8 @@ class ServingWorkers:
         """Has all workers take no further requests and answer those that they have, and waits for their end."""
         self._stops.set()
         await self._ask_all("stop", None)
-        if self._keepers:
-            await asyncio.wait(self._keepers, timeout=self._drain_seconds + 2 * STOP_SECONDS)
+        if self._supervising:
+            await asyncio.wait(self._supervising, timeout=self._drain_seconds + 2 * STOP_SECONDS)
         await self.kill()
 
     async def kill(self) -> None:
@@ -90,7 +92,7 @@ class ServingWorkers:
         self._stops.set()
         for worker in self._running:
             worker.process.kill()
-        await asyncio.gather(*self._keepers)
+        await asyncio.gather(*self._supervising)
 
     async def _ask_all(self, name: str, value: Any) -> list[Any]:
         """Calls a function of all workers; returns their results, errors included, without those that have ended."""
@@ -100,7 +102,7 @@ class ServingWorkers:
 
     # -- one worker ---------------------------------------------------------------------------------------------------
 
-    async def _keep(self, index: int, started: asyncio.Future[list[str]]) -> None:
+    async def _supervise(self, index: int, started: asyncio.Future[list[str]]) -> None:
         """Runs a worker, and another one in its place when it has died."""
         delay = _SHORTEST
         while True:
@@ -112,7 +114,7 @@ class ServingWorkers:
                 started.set_exception(errors.UnavailableError(None, None, f"worker {index} {end}"))
                 return
             delay = _SHORTEST if time.monotonic() - begin > _LONGEST else delay
-            self._say(f"worker {index} {end}; starting it again in {delay:.0f} s")
+            self._log(f"worker {index} {end}; starting it again in {delay:.0f} s")
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stops.wait(), delay)
                 return
@@ -148,12 +150,9 @@ class ServingWorkers:
 
     def _spawn(self, end: socket.socket) -> subprocess.Popen[bytes]:
         """Starts a fresh interpreter, since the threads of kernels do not survive a fork."""
-        environment = dict(os.environ)
-        if not environment.get(THREADS):
-            environment[THREADS] = str(max(1, cores() // self._count))
         return subprocess.Popen(
             [sys.executable, "-m", _MODULE, str(end.fileno())],
-            env=environment,
+            env=dict(self._environment),
             stdin=subprocess.DEVNULL,
             pass_fds=[end.fileno()],
         )
@@ -165,7 +164,7 @@ class ServingWorkers:
         replacing = asyncio.ensure_future(self._replace(request["models"]))
         done, _ = await asyncio.wait([replacing], timeout=request["timeout"])
         if not done:
-            replacing.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # is told nobody
+            replacing.add_done_callback(lambda task: task.cancelled() or task.exception())  # asyncio would log it
         return bool(done) and replacing.result()
 
     async def _replace(self, models: list[dict[str, Any]]) -> bool:
@@ -183,7 +182,7 @@ class ServingWorkers:
 
 
 async def _page(worker: _Worker) -> str:
-    """Returns the metrics of a worker, those that it has told before if it does not answer."""
+    """Returns the metrics of a worker; if it does not answer, the page that it returned last."""
     with contextlib.suppress(TimeoutError, errors.OpError):
         worker.page = await asyncio.wait_for(worker.channel.call("metrics"), _METRICS_SECONDS)
     return worker.page
