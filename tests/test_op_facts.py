@@ -13,10 +13,7 @@ from thalweg._src.graph.op_def import OPS, Facts, OpDef
 
 ROOT = Path(__file__).parent.parent / "src" / "thalweg" / "_src"
 # The files that define ops, and those where op names are data.
-DEFINING = (
-    *("graph/ops", "graph/autodiff/rules", "runtime/kernels"),
-    *("base/parameter_docs", "compat/gen_ops.py"),
-)
+DEFINING = ("graph/ops", "graph/autodiff/rules", "runtime/kernels", "compat/gen_ops.py")
 DATA = {"training/device_setter.py": "the op types that TensorFlow puts on parameter servers, which users may replace"}
 MOST = 3  # names that a rewrite may mention to say what it rewrites
 

@@ -201,11 +201,12 @@ def _gen_ops() -> str:
     lines += ["from thalweg._src.graph.operation import Operation", "from thalweg._src.graph.tensor import Tensor"]
     lines += ["from thalweg._src.graph.types import TensorLike", "from thalweg._src.base.shapes import ShapeLike"]
     for name, entry in sorted(entries.items()):
-        lines += ["", "", *_function(name, entry.value, entry.names)]
+        lines += ["", "", *_function(name, entry)]
     return "\n".join([*lines, ""])
 
 
-def _function(name: str, definition: OpDef, public: tuple[str, ...]) -> list[str]:
+def _function(name: str, entry: Export) -> list[str]:
+    definition = entry.value
     parameters = [(arg.name, _input_type(arg), "") for arg in definition.inputs]
     defaulted = False
     for key in definition.explicit:
@@ -219,7 +220,7 @@ def _function(name: str, definition: OpDef, public: tuple[str, ...]) -> list[str
     passed = [*inputs, *(f"{key}={key}" for key in definition.explicit), "name=name"]
     method, result = _call(definition)
     shown = [f"{key}: {kind}" + (f" = {default}" if default else "") for key, kind, default in parameters]
-    doc = [definition.doc, *_args([key for key, _, _ in parameters], public)]
+    doc = [definition.doc, *_args([key for key, _, _ in parameters], entry)]
     return [
         f"def {name}({', '.join([*shown, 'name: str | None = None'])}) -> {result}:",
         *textwrap.indent('"""' + "\n".join(doc) + ('\n"""' if len(doc) > 1 else '"""'), "    ").splitlines(),
@@ -227,8 +228,8 @@ def _function(name: str, definition: OpDef, public: tuple[str, ...]) -> list[str
     ]
 
 
-def _args(names: list[str], public: tuple[str, ...]) -> list[str]:
-    block = document_parameters([*names, "name"], *public)
+def _args(names: list[str], entry: Export) -> list[str]:
+    block = document_parameters([*names, "name"], entry.module, entry.texts)
     return ["", *block.splitlines()] if block else []
 
 

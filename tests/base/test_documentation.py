@@ -1,14 +1,15 @@
-"""How `Args:` blocks are made from signatures, own entries and the shared texts."""
+"""How `Args:` blocks are made from signatures, own entries and shared texts."""
 
 from __future__ import annotations
 
 import enum
 import functools
-import pkgutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import cleandoc
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
@@ -19,19 +20,17 @@ from thalweg._src.base.messages import Message
 
 
 @pytest.fixture(autouse=True)
-def texts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A small table in place of the real one."""
-    general = {"x": "an input.", "axis": "the axis.", "name": "its name.", "*rest": "the others.", "**options": "more."}
-    scoped = {
-        "nn.": {"axis": "the channels."},
-        "nn.deep.": {"axis": "the deep axis."},
-        "nn.relu": {"x": "what to clip."},
-    }
+def tables(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Small tables in place of the real ones: the general one, and those of the packages `nn` and `nn.deep`."""
+    general = {"x": "An input.", "axis": "The axis.", "name": "Its name.", "*rest": "The others.", "**options": "More."}
     monkeypatch.setattr(documentation, "GENERAL", general)
-    monkeypatch.setattr(documentation, "SCOPED", scoped)
-    documentation._namespace_tables.cache_clear()
+    for package, axis in (("nn", "The channels."), ("nn.deep", "The deep axis.")):
+        module = ModuleType(package)
+        module.PARAMETERS = {"axis": axis}  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, package, module)
+    documentation._texts_of_packages.cache_clear()
     yield
-    documentation._namespace_tables.cache_clear()
+    documentation._texts_of_packages.cache_clear()
 
 
 def block(thing: Any) -> str:
@@ -43,7 +42,7 @@ def test_appends_known_parameters_in_order() -> None:
         """Does it."""
 
     document(f, "f")
-    assert f.__doc__ == "Does it.\n\nArgs:\n    x: an input.\n    axis: the axis.\n    name: its name."
+    assert f.__doc__ == "Does it.\n\nArgs:\n    x: An input.\n    axis: The axis.\n    name: Its name."
     assert undocumented(f) == ["unknown"]
 
 
@@ -53,7 +52,7 @@ def test_stars_come_in_the_order_of_the_signature() -> None:
 
     assert parameters(f) == ["x", "*rest", "axis", "**options"]
     document(f, "f")
-    assert block(f) == "    x: an input.\n    *rest: the others.\n    axis: the axis.\n    **options: more."
+    assert block(f) == "    x: An input.\n    *rest: The others.\n    axis: The axis.\n    **options: More."
     assert undocumented(f) == []
 
 
@@ -69,27 +68,69 @@ def test_private_parameters_are_left_out() -> None:
         """Does it."""
 
     document(f, "f")
-    assert block(f) == "    x: an input."
+    assert block(f) == "    x: An input."
     assert undocumented(f) == []
 
 
 @pytest.mark.parametrize(
-    "names, text",
+    "module, text",
     [
-        (("f",), "the axis."),
-        (("nn.f",), "the channels."),
-        (("nn.deep.f",), "the deep axis."),
-        (("f", "nn.f"), "the channels."),
-        (("nn.f", "nn.deep.f"), "the deep axis."),
-        (("nnet.f",), "the axis."),
+        ("", "The axis."),
+        ("f", "The axis."),
+        ("nn.f", "The channels."),
+        ("nn.deep.f", "The deep axis."),
+        ("nn.deep.far.f", "The deep axis."),
+        ("nnet.f", "The axis."),
     ],
 )
-def test_the_longest_namespace_wins(names: tuple[str, ...], text: str) -> None:
-    assert document_parameters(["axis"], *names) == f"Args:\n    axis: {text}"
+def test_the_innermost_package_wins(module: str, text: str) -> None:
+    assert document_parameters(["axis"], module, {}) == f"Args:\n    axis: {text}"
 
 
-def test_the_exact_name_wins_over_its_namespace() -> None:
-    assert document_parameters(["x", "axis"], "nn.relu") == "Args:\n    x: what to clip.\n    axis: the channels."
+def test_a_text_where_a_function_is_exported_wins_over_its_package() -> None:
+    texts = {"x": "What to clip."}
+    assert document_parameters(["x", "axis"], "nn.f", texts) == "Args:\n    x: What to clip.\n    axis: The channels."
+
+    def f(x: int, axis: int) -> None:
+        """Does it."""
+
+    document(f, "nn.f", texts)
+    assert block(f) == "    x: What to clip.\n    axis: The channels."
+
+
+def test_the_source_of_the_parameters_wins_over_the_package() -> None:
+    def source(axis: int, x: int) -> None:
+        """Does it.
+
+        Args:
+            axis: Any axis but
+                the last.
+        """
+
+    def f(axis: int, x: int) -> None:
+        """Does it with more."""
+
+    f.__parameters_of__ = source  # type: ignore[attr-defined]
+    document(f, "nn.f")
+    assert block(f) == "    axis: Any axis but the last.\n    x: An input."
+
+
+def test_subclasses_show_what_the_class_with_the_constructor_says() -> None:
+    class Layer:
+        """A layer.
+
+        Args:
+            *rest: What it is made of.
+        """
+
+        def __init__(self, *rest: int, axis: int) -> None:
+            pass
+
+    class Narrow(Layer):
+        """A narrow layer."""
+
+    document(Narrow, "nn.f")
+    assert block(Narrow) == "    *rest: What it is made of.\n    axis: The channels."
 
 
 def test_nothing_known_adds_nothing() -> None:
@@ -98,7 +139,7 @@ def test_nothing_known_adds_nothing() -> None:
 
     document(f, "f")
     assert f.__doc__ == "Does it."
-    assert document_parameters(["unknown"], "f") == ""
+    assert document_parameters(["unknown"], "f", {}) == ""
 
 
 def test_own_entries_stay_and_missing_ones_join_them() -> None:
@@ -118,17 +159,17 @@ def test_own_entries_stay_and_missing_ones_join_them() -> None:
         """
 
     document(f, "f")
-    assert f.__doc__ == cleandoc("""
+    assert cleandoc(f.__doc__ or "") == cleandoc("""
         Does it.
 
         Because.
 
         Args:
-            x: an input.
+            x: An input.
             axis (int): my axis.
             odd: an own text
                 over two lines.
-            name: its name.
+            name: Its name.
             extra: not in the signature.
 
         Returns:
@@ -146,7 +187,7 @@ def test_one_own_entry_may_describe_several_parameters() -> None:
         """
 
     document(f, "f")
-    assert block(f) == "    name: its name.\n    x, axis: both."
+    assert block(f) == "    name: Its name.\n    x, axis: both."
     assert undocumented(f) == []
 
 
@@ -159,7 +200,7 @@ def test_the_block_stands_before_what_is_returned() -> None:
         """
 
     document(f, "f")
-    assert f.__doc__ == "Does it.\n\nArgs:\n    x: an input.\n\nReturns:\n    Nothing."
+    assert f.__doc__ == "Does it.\n\nArgs:\n    x: An input.\n\nReturns:\n    Nothing."
 
 
 def test_a_second_paragraph_stays_before_the_block() -> None:
@@ -171,14 +212,14 @@ def test_a_second_paragraph_stays_before_the_block() -> None:
         """
 
     document(f, "f")
-    assert f.__doc__ == "Does it.\n\nBecause:\n    so.\n\nArgs:\n    x: an input."
+    assert f.__doc__ == "Does it.\n\nBecause:\n    so.\n\nArgs:\n    x: An input."
 
 
 def test_a_second_call_changes_nothing() -> None:
     def f(x: int, axis: int, unknown: int) -> None:
         """Does it."""
 
-    document(f, "f", "nn.f")
+    document(f, "nn.f")
     once = f.__doc__
     document(f, "nn.deep.f")
     assert f.__doc__ == once
@@ -220,7 +261,7 @@ def test_classes_show_the_parameters_of_their_constructor() -> None:
 
     assert [parameters(c) for c in (Layer, Passing, Fixed, New)] == [["x", "name"], ["x", "name"], [], ["axis"]]
     document(Layer, "Layer")
-    assert Layer.__doc__ == "A layer.\n\nArgs:\n    x: an input.\n    name: its name."
+    assert Layer.__doc__ == "A layer.\n\nArgs:\n    x: An input.\n    name: Its name."
 
 
 def test_records_show_their_fields() -> None:
@@ -259,7 +300,7 @@ def test_wrapped_functions_show_what_they_wrap() -> None:
         yield
 
     document(f, "f")
-    assert block(f) == "    x: an input."
+    assert block(f) == "    x: An input."
 
 
 def test_partial_functions_leave_out_what_is_bound() -> None:
@@ -283,25 +324,23 @@ def test_builtins_have_no_known_parameters() -> None:
     assert parameters(KeyError) == []
 
 
-def themes() -> list[Any]:
-    modules = [getattr(parameter_docs, found.name) for found in pkgutil.iter_modules(parameter_docs.__path__)]
-    assert len(modules) > 5
-    return modules
-
-
-def test_every_theme_is_in_the_tables_and_no_general_name_twice() -> None:
-    general = [name for theme in themes() for name in getattr(theme, "PARAMETERS", {})]
-    assert sorted(general) == sorted(parameter_docs.GENERAL)
-    scopes = {scope for theme in themes() for key in getattr(theme, "SCOPED", {}) for scope in key.split()}
-    assert scopes == parameter_docs.SCOPED.keys()
-
-
 def test_texts_are_sentences_on_one_line() -> None:
-    tables = {"": parameter_docs.GENERAL, **parameter_docs.SCOPED}
+    packages = [name for name in sys.modules if name.startswith("thalweg._src.")]
+    tables = {name: getattr(sys.modules[name], "PARAMETERS", {}) for name in packages} | {"": parameter_docs.GENERAL}
     odd = [
-        (scope, name, text)
-        for scope, table in tables.items()
+        (package, name, text)
+        for package, table in tables.items()
         for name, text in table.items()
         if not text.endswith(".") or "\n" in text or text[0].islower()
     ]
     assert odd == []
+    assert sum(map(bool, tables.values())) > 5
+
+
+def test_no_package_repeats_what_holds_around_it() -> None:
+    modules = {name: module for name, module in sys.modules.items() if name.startswith("thalweg._src.")}
+    for name, module in modules.items():
+        outer = name.rpartition(".")[0]
+        around = parameter_docs.GENERAL | {**documentation._texts_of_packages(outer)}
+        table = getattr(module, "PARAMETERS", {})
+        assert {key: text for key, text in table.items() if around.get(key) == text} == {}, name

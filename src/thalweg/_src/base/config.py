@@ -19,7 +19,19 @@ class ThreadPoolOptionProto(Message):
 @export("GPUOptions")
 @message
 class GPUOptions(Message):
-    """Options for how a process uses its GPUs."""
+    """Options for how a process uses its GPUs.
+
+    Args:
+        per_process_gpu_memory_fraction: Largest fraction of a GPU's memory to use; 0 sets no limit.
+        allow_growth: Accepted for compatibility; memory is always taken as needed.
+        allocator_type: Accepted for compatibility; it has no effect.
+        deferred_deletion_bytes: Accepted for compatibility; it has no effect.
+        visible_device_list: Numbers of the GPUs to use, such as "0,2"; all by default.
+        polling_active_delay_usecs: Accepted for compatibility; it has no effect.
+        polling_inactive_delay_msecs: Accepted for compatibility; it has no effect.
+        force_gpu_compatible: Accepted for compatibility; it has no effect.
+        experimental: Further options, which may change.
+    """
 
     @message
     class Experimental(Message):
@@ -186,7 +198,12 @@ class RPCOptions(Message):
 @export("train.JobDef")
 @message
 class JobDef(Message):
-    """One job of a cluster: the address of each task by its number."""
+    """One job of a cluster: the address of each task by its number.
+
+    Args:
+        name: Name of the job.
+        tasks: Address of each task, by its number.
+    """
 
     name: str
     tasks: dict[int, str]
@@ -195,7 +212,11 @@ class JobDef(Message):
 @export("train.ClusterDef")
 @message
 class ClusterDef(Message):
-    """The jobs of a cluster."""
+    """The jobs of a cluster.
+
+    Args:
+        job: The jobs.
+    """
 
     job: Repeated[JobDef]
 
@@ -203,7 +224,26 @@ class ClusterDef(Message):
 @export("ConfigProto")
 @message
 class ConfigProto(Message):
-    """The options of a session."""
+    """The options of a session.
+
+    Args:
+        device_count: Number of devices by type.
+        intra_op_parallelism_threads: Largest number of threads of one operation; 0 chooses.
+        inter_op_parallelism_threads: Number of operations that run at once; 0 chooses.
+        use_per_session_threads: Accepted for compatibility; each session decides for itself.
+        session_inter_op_thread_pool: Accepted for compatibility; it has no effect.
+        placement_period: Accepted for compatibility; it has no effect.
+        device_filters: Accepted for compatibility; it has no effect.
+        gpu_options: Options of the GPUs.
+        allow_soft_placement: Whether an operation without a kernel for its device may go to another.
+        log_device_placement: Whether the device of each operation is logged.
+        graph_options: Options of graph rewriting.
+        operation_timeout_in_ms: Longest time of a step; 0 sets no limit.
+        rpc_options: Options of the connections between tasks.
+        cluster_def: The cluster of the session, where it differs from that of the server.
+        isolate_session_state: Accepted for compatibility; it has no effect.
+        experimental: Further options, which may change.
+    """
 
     @message
     class Experimental(Message):
@@ -248,7 +288,16 @@ class ConfigProto(Message):
 @export("train.ServerDef")
 @message
 class ServerDef(Message):
-    """What a server is started with: the cluster, its own task there, and the options of its sessions."""
+    """What a server is started with: the cluster, its own task there, and the options of its sessions.
+
+    Args:
+        cluster: The cluster.
+        job_name: Name of the job that the task belongs to.
+        task_index: Number of the task in its job.
+        default_session_config: Options of sessions that set none.
+        protocol: Protocol of the servers: "grpc".
+        port: Port to listen on; 0 takes that of the task's address.
+    """
 
     cluster: ClusterDef
     job_name: str
@@ -281,7 +330,17 @@ class DebugOptions(Message):
 @export("RunOptions")
 @message
 class RunOptions(Message):
-    """The options of one step."""
+    """The options of one step.
+
+    Args:
+        trace_level: How much of the step is recorded.
+        timeout_in_ms: Longest time of the step; 0 sets no limit.
+        inter_op_thread_pool: Accepted for compatibility; it has no effect.
+        output_partition_graphs: Whether the graph of each device is reported.
+        debug_options: Accepted for compatibility; it has no effect.
+        report_tensor_allocations_upon_oom: Accepted for compatibility; it has no effect.
+        experimental: Further options, which may change.
+    """
 
     class TraceLevel(Choice):
         """How much of a step is traced."""

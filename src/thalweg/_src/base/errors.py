@@ -29,7 +29,12 @@ export_all_constants("errors")
 
 @export("OpError", "errors.OpError")
 class OpError(Exception):
-    """The base class of errors that an operation raises while a step runs."""
+    """The base class of errors that an operation raises while a step runs.
+
+    Args:
+        node_def: The NodeDef of the operation that failed, or None.
+        message: Text of the error.
+    """
 
     def __init__(self, node_def: Any, op: Any, message: str, error_code: int) -> None:
         super().__init__(node_def, op, message, error_code)
@@ -50,7 +55,12 @@ class OpError(Exception):
 
 
 class _CodedError(OpError):
-    """Fixes the error code, so that subclasses are constructed from node, operation and message alone."""
+    """Fixes the error code, so that subclasses are constructed from node, operation and message alone.
+
+    Args:
+        node_def: The NodeDef of the operation that failed, or None.
+        message: Text of the error.
+    """
 
     code: ClassVar[int]
 
@@ -176,7 +186,14 @@ class UnauthenticatedError(_CodedError, code=UNAUTHENTICATED):
 
 @export("errors.ShapeError")
 class ShapeError(ValueError):
-    """Raised when shapes are incompatible, before the node they belong to is known."""
+    """Raised when shapes are incompatible, before the node they belong to is known.
+
+    Args:
+        what: What is wrong.
+        expected: What was expected.
+        hint: What to do.
+        in_step: What is wrong, in the words of a step; `{0}` stands for the shape of the first input.
+    """
 
     def __init__(
         self, what: str, expected: str | None = None, hint: str | None = None, in_step: str | None = None
@@ -209,7 +226,11 @@ def exception_type_from_error_code(error_code: int) -> type[_CodedError]:
 
 @export("errors.error_code_from_exception_type")
 def error_code_from_exception_type(cls: type[OpError]) -> int:
-    """Returns the code of an exception class, UNKNOWN if it has none."""
+    """Returns the code of an exception class, UNKNOWN if it has none.
+
+    Args:
+        cls: The exception class.
+    """
     return cls.code if issubclass(cls, _CodedError) else UNKNOWN
 
 

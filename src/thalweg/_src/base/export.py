@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from thalweg._src.base.documentation import document
@@ -19,6 +19,7 @@ T = TypeVar("T")
 class Export:
     """One object that is public, with the module that defines it.
 
+    texts: what its parameters mean, if it has no docstring of its own for that
     attribute: its name there; None if it is found by identity
     lazy: it is loaded on first access, since it needs a package that `import thalweg` does not
     """
@@ -27,6 +28,7 @@ class Export:
     module: str
     value: Any
     attribute: str | None = None
+    texts: Mapping[str, str] = field(default_factory=dict)
     lazy: bool = False
 
     def attribute_name(self) -> str:
@@ -39,14 +41,19 @@ class Export:
 EXPORTS: list[Export] = []
 
 
-def export(*names: str) -> Callable[[T], T]:
-    """Declares the public names of a function, class, op or other object that exists once."""
+def export(*names: str, **texts: str) -> Callable[[T], T]:
+    """Declares the public names of a function, class, op or other object that exists once.
+
+    Args:
+        *names: Its names without the package, such as "nn.relu".
+        **texts: What its parameters mean, for an object whose docstring cannot say it, such as an op.
+    """
     module = sys._getframe(1).f_globals["__name__"]
 
     def declare(value: T) -> T:
-        EXPORTS.append(Export(names, module, value))
+        EXPORTS.append(Export(names, module, value, texts=texts))
         if callable(value):
-            document(value, *names)
+            document(value, module, texts)
         if isinstance(value, type) and issubclass(value, BaseException):
             value.__module__ = f"thalweg.{names[0]}".rpartition(".")[0]  # what a traceback shows
         return value

@@ -65,7 +65,11 @@ def get_verbosity() -> int:
 
 @export("logging.set_verbosity")
 def set_verbosity(v: int | str) -> None:
-    """Sets the lowest level that is logged, by number or by name."""
+    """Sets the lowest level that is logged, by number or by name.
+
+    Args:
+        v: The lowest level that is written: a number or a name.
+    """
     get_logger().setLevel(v.upper() if isinstance(v, str) else v)
 
 
@@ -129,21 +133,33 @@ def flush() -> None:
 
 @export("logging.log_if")
 def log_if(level: int, msg: Any, condition: Any, *args: Any) -> None:
-    """Logs a message if a condition holds."""
+    """Logs a message if a condition holds.
+
+    Args:
+        condition: Whether the message is written.
+    """
     if condition:
         get_logger().log(level, msg, *args, stacklevel=2)
 
 
 @export("logging.log_every_n")
 def log_every_n(level: int, msg: Any, n: int, *args: Any) -> None:
-    """Logs the first and then every n-th message of the calling line."""
+    """Logs the first and then every n-th message of the calling line.
+
+    Args:
+        n: Every n-th message is written.
+    """
     if _times_before() % n == 0:
         get_logger().log(level, msg, *args, stacklevel=2)
 
 
 @export("logging.log_first_n")
 def log_first_n(level: int, msg: Any, n: int, *args: Any) -> None:
-    """Logs the first n messages of the calling line."""
+    """Logs the first n messages of the calling line.
+
+    Args:
+        n: The first n messages are written.
+    """
     if _times_before() < n:
         get_logger().log(level, msg, *args, stacklevel=2)
 

@@ -181,7 +181,11 @@ def compact(shape: Shape) -> str:
 
 @export("Dimension")
 class Dimension:
-    """One size of a shape, possibly unknown; arithmetic with an unknown size gives an unknown size."""
+    """One size of a shape, possibly unknown; arithmetic with an unknown size gives an unknown size.
+
+    Args:
+        value: The size, or None if it is unknown.
+    """
 
     __slots__ = ("_value",)
 
@@ -475,11 +479,20 @@ def unknown_shape(rank: int | None = None, *, ndims: int | None = None) -> Tenso
 
 @export("dimension_value", "compat.dimension_value")
 def dimension_value(dimension: Dimension | int | None) -> int | None:
-    """Returns the size of a Dimension, an integer or None."""
+    """Returns the size of a Dimension, an integer or None.
+
+    Args:
+        dimension: A `Dimension`, an integer or None.
+    """
     return dimension._value if isinstance(dimension, Dimension) else dimension
 
 
 @export("dimension_at_index", "compat.dimension_at_index")
 def dimension_at_index(shape: TensorShape, index: int) -> Dimension:
-    """Returns one dimension of a shape, an unknown one if the rank is unknown."""
+    """Returns one dimension of a shape, an unknown one if the rank is unknown.
+
+    Args:
+        shape: The static shape.
+        index: Number of the dimension.
+    """
     return TensorShape(shape)[index]

@@ -50,6 +50,7 @@ def variant(function: Callable[Concatenate[T, P], R], first: T) -> Callable[[Cal
             return function(first, *args, **kwargs)
 
         call.__signature__ = others  # type: ignore[attr-defined]
+        call.__parameters_of__ = function  # type: ignore[attr-defined]
         return call
 
     return define
@@ -71,6 +72,8 @@ def parameters_of(
         own = [p for name, p in named if name not in names and p.kind is not inspect.Parameter.VAR_KEYWORD]
         place = names.index(before) if before else len(names)
         every = [kept[name] for name in names]
-        return taking(inspect.Signature([*every[:place], *own, *every[place:]]), function)
+        call = taking(inspect.Signature([*every[:place], *own, *every[place:]]), function)
+        call.__parameters_of__ = other  # type: ignore[attr-defined]
+        return call
 
     return declare

@@ -87,6 +87,10 @@ def install_as_tensorflow(force: bool = False, legacy: bool = False) -> None:
     A program for TensorFlow 1 then runs without an edit: `tensorflow`, `tensorflow.compat.v1`, `tensorflow.contrib`,
     `tensorflow.python` and `tensorflow.core` lead to the modules of Thalweg. Call it before the first such import.
     `thalweg run script.py` does it for a whole program and the processes that it starts.
+
+    Args:
+        force: Whether to take the name of a TensorFlow that is installed too; otherwise that is refused.
+        legacy: Whether to restore names that NumPy, SciPy, Python and others have removed since, such as `np.int`.
     """
     if legacy:
         install_legacy()

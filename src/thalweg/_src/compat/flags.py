@@ -72,7 +72,11 @@ def _with_old_names(define: Callable[..., Any]) -> Callable[..., Any]:
 
 @export("app.run", "contrib.eager.run")
 def run(main: Callable[[list[str]], Any] | None = None, argv: list[str] | None = None) -> NoReturn:
-    """Parses the flags, calls main with the remaining arguments, and exits with its result."""
+    """Parses the flags, calls main with the remaining arguments, and exits with its result.
+
+    Args:
+        main: Function called with the arguments left; by default `main` of the main module.
+    """
     main = main if main is not None else sys.modules["__main__"].main
     app.run(main, argv=argv, flags_parser=lambda args: flags.FLAGS(args, known_only=True))
     raise SystemExit  # absl has already exited

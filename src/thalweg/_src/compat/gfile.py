@@ -24,13 +24,21 @@ def DeleteRecursively(dirname: PathLike) -> None:
 
 @export("gfile.Exists")
 def Exists(filename: PathLike) -> bool:
-    """Returns whether a file or folder exists."""
+    """Returns whether a file or folder exists.
+
+    Args:
+        filename: Path of the file or folder.
+    """
     return gfile.exists(filename)
 
 
 @export("gfile.Glob")
 def Glob(filename: PathLike | Iterable[PathLike]) -> list[str]:
-    """Returns the paths that match a pattern."""
+    """Returns the paths that match a pattern.
+
+    Args:
+        filename: Pattern, or a list of patterns.
+    """
     return gfile.glob(filename)
 
 
@@ -72,7 +80,11 @@ def Rename(oldname: PathLike, newname: PathLike, overwrite: bool = False) -> Non
 
 @export("gfile.Stat")
 def Stat(filename: PathLike) -> Any:
-    """Returns size, modification time and type of a file."""
+    """Returns size, modification time and type of a file.
+
+    Args:
+        filename: Path of the file or folder.
+    """
     return gfile.stat(filename)
 
 

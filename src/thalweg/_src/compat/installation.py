@@ -48,7 +48,11 @@ def get_build_info() -> dict[str, Any]:
 
 @export("resource_loader.load_resource")
 def load_resource(path: str) -> bytes:
-    """Returns the contents of a file of this package, given by its path."""
+    """Returns the contents of a file of this package, given by its path.
+
+    Args:
+        path: Path in this package.
+    """
     return bytes(GFile(os.path.join(_ROOT, path), "rb").read())
 
 
@@ -60,7 +64,11 @@ def get_data_files_path() -> str:
 
 @export("resource_loader.get_path_to_datafile")
 def get_path_to_datafile(path: str) -> str:
-    """Returns the path of a file in the folder of the calling module."""
+    """Returns the path of a file in the folder of the calling module.
+
+    Args:
+        path: Path relative to the calling file.
+    """
     return os.path.join(_folder_of_caller(), path)
 
 
@@ -76,5 +84,10 @@ def get_root_dir_with_all_resources() -> str:
 
 @export("resource_loader.readahead_file_path")
 def readahead_file_path(path: str, readahead: str = "128M") -> str:
-    """Returns the path unchanged: the operating system reads ahead by itself."""
+    """Returns the path unchanged: the operating system reads ahead by itself.
+
+    Args:
+        path: The path.
+        readahead: Accepted for compatibility; the operating system reads ahead by itself.
+    """
     return path

@@ -12,19 +12,31 @@ from thalweg._src.base.formats.text import PathLike, as_text
 
 @export("load_op_library")
 def load_op_library(library_filename: PathLike) -> NoReturn:
-    """Raises NotFoundError if there is no such file, else UnimplementedError: ops are registered in Python here."""
+    """Raises NotFoundError if there is no such file, else UnimplementedError: ops are registered in Python here.
+
+    Args:
+        library_filename: Path of the library.
+    """
     _refuse(library_filename, "its ops")
 
 
 @export("load_library")
 def load_library(library_location: PathLike) -> NoReturn:
-    """Raises NotFoundError if there is no such file or folder, else UnimplementedError."""
+    """Raises NotFoundError if there is no such file or folder, else UnimplementedError.
+
+    Args:
+        library_location: Path of a library, or of a folder of libraries.
+    """
     _refuse(library_location, "its ops and kernels")
 
 
 @export("load_file_system_library")
 def load_file_system_library(library_filename: PathLike) -> NoReturn:
-    """Raises NotFoundError if there is no such file, else UnimplementedError: files are those of the machine."""
+    """Raises NotFoundError if there is no such file, else UnimplementedError: files are those of the machine.
+
+    Args:
+        library_filename: Path of the library.
+    """
     _refuse(library_filename, "its file system")
 
 

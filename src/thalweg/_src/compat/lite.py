@@ -30,7 +30,11 @@ def _constructor(name: str, source: str, way: str) -> Any:
 
 @export("lite.TFLiteConverter", "lite.TocoConverter", "contrib.lite.TFLiteConverter", "contrib.lite.TocoConverter")
 class TFLiteConverter:
-    """The converter to TensorFlow Lite, whose constructors raise UnimplementedError."""
+    """The converter to TensorFlow Lite, whose constructors raise UnimplementedError.
+
+    Args:
+        graph_def: Ignored.
+    """
 
     def __init__(
         self,
@@ -64,7 +68,11 @@ class TFLiteConverter:
 
 @export("lite.Interpreter", "contrib.lite.Interpreter")
 class Interpreter:
-    """The interpreter of TensorFlow Lite, whose constructor raises UnimplementedError."""
+    """The interpreter of TensorFlow Lite, whose constructor raises UnimplementedError.
+
+    Args:
+        model_path: Ignored.
+    """
 
     def __init__(self, model_path: str | None = None, model_content: bytes | None = None) -> None:
         _refuse("Interpreter", "run a SavedModel with tf.contrib.predictor, or an ONNX model with ONNX Runtime")
@@ -78,7 +86,11 @@ def toco_convert(input_data: Any, input_tensors: Any, output_tensors: Any) -> No
 
 @export("lite.OpHint", "contrib.lite.OpHint")
 class OpHint:
-    """A hint which operations of a graph become one of TensorFlow Lite, whose constructor raises UnimplementedError."""
+    """A hint which operations of a graph become one of TensorFlow Lite, whose constructor raises UnimplementedError.
+
+    Args:
+        level: Ignored.
+    """
 
     def __init__(self, function_name: str, level: int = 1, children_inputs_mappings: Any = None) -> None:
         _refuse("OpHint", "export a session with tf.onnx.from_session")

@@ -1,1 +1,31 @@
 """Estimators: models given by functions, which are trained, evaluated, run and exported by one object."""
+
+# What parameters mean throughout this package; base/documentation.py adds the texts to docstrings.
+PARAMETERS: dict[str, str] = {
+    "assets_extra": "Further files to export: their paths by the name in the folder `assets.extra`.",
+    "default_batch_size": "Number of examples in a batch; None leaves it open.",
+    "estimator": "The Estimator.",
+    "eval_dir": "Folder of the evaluations; by default that of the Estimator.",
+    "exports_to_keep": "Number of exports to keep; None keeps all.",
+    "feature_spec": "Features for `tf.io.parse_example` by name.",
+    "input_fn": "Function that returns a dataset, or features, or features and labels.",
+    "label_dimension": "Number of labels of each example.",
+    "label_vocabulary": "The labels as strings, in the order of their numbers; None for labels that are numbers.",
+    "loss_reduction": "How the losses of examples become one number, a constant of `tf.losses.Reduction`.",
+    "max_steps": "Global step to stop at; None trains until the input ends.",
+    "max_steps_without_decrease": "Number of steps without a lower value after which training stops.",
+    "max_steps_without_increase": "Number of steps without a higher value after which training stops.",
+    "metric_name": "Name of the metric, as evaluations return it.",
+    "min_steps": "Evaluations before this step are ignored.",
+    "model_dir": "Folder of checkpoints and summaries; by default that of the config, or a temporary one.",
+    "n_classes": "Number of classes.",
+    "queue_capacity": "Number of rows that are shuffled together at least.",
+    "receiver_tensors": "What clients feed: tensors by name, or one tensor.",
+    "receiver_tensors_alternatives": "Further inputs that can be fed in their place, by the name of a signature.",
+    "run_every_secs": "Seconds between checks; give this or `run_every_steps`, the other as None.",
+    "run_every_steps": "Steps between checks.",
+    "serving_input_receiver_fn": "Function without arguments that returns a `ServingInputReceiver`.",
+    "should_stop_fn": "Function without arguments; training stops when it returns True.",
+    "warm_start_from": "Checkpoint, SavedModel or `WarmStartSettings` from which variables start, or None.",
+    "weight_column": "Name or numeric column of the feature with the weights of examples; None weighs all equally.",
+}

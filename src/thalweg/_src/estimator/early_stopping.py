@@ -149,13 +149,21 @@ def _stop_beyond(
 @export("estimator.experimental.stop_if_higher_hook", "contrib.estimator.stop_if_higher_hook")
 @variant(_stop_beyond, operator.gt)
 def stop_if_higher_hook() -> None:
-    """Returns a hook that stops when a metric is higher than a threshold."""
+    """Returns a hook that stops when a metric is higher than a threshold.
+
+    Args:
+        threshold: The value that the metric must pass.
+    """
 
 
 @export("estimator.experimental.stop_if_lower_hook", "contrib.estimator.stop_if_lower_hook")
 @variant(_stop_beyond, operator.lt)
 def stop_if_lower_hook() -> None:
-    """Returns a hook that stops when a metric is lower than a threshold."""
+    """Returns a hook that stops when a metric is lower than a threshold.
+
+    Args:
+        threshold: The value that the metric must pass.
+    """
 
 
 def _stop_unimproved(

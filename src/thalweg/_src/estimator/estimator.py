@@ -35,6 +35,11 @@ class Estimator:
     """A model that a function builds, with its folder, its parameters and how it runs.
 
     Each method builds a graph of its own; the state between them is in the checkpoints of `model_dir`.
+
+    Args:
+        model_fn: Function of features, labels, mode, params and config that returns an `EstimatorSpec`.
+        config: A `RunConfig`; None takes the defaults.
+        params: Parameters of the model, which its function receives.
     """
 
     def __init__(

@@ -51,7 +51,12 @@ def _require_strings_or_numbers(tensor: Any, dtype: Any, what: str) -> None:
 
 @export("estimator.export.ClassificationOutput")
 class ClassificationOutput(ExportOutput):
-    """The output of a classification: scores, classes, or both."""
+    """The output of a classification: scores, classes, or both.
+
+    Args:
+        scores: Scores of the classes, a float tensor, or None.
+        classes: The classes, a string tensor, or None.
+    """
 
     scores = ReadOnly[Any]("The scores, a float tensor, or None.")
     classes = ReadOnly[Any]("The classes, a string tensor, or None.")
@@ -73,7 +78,11 @@ class ClassificationOutput(ExportOutput):
 
 @export("estimator.export.RegressionOutput")
 class RegressionOutput(ExportOutput):
-    """The output of a regression: one number for each example."""
+    """The output of a regression: one number for each example.
+
+    Args:
+        value: The predicted numbers, a float tensor.
+    """
 
     value = ReadOnly[Any]("The predicted numbers, a float tensor.")
 
@@ -98,7 +107,11 @@ def _only_examples(receiver_tensors: Mapping[str, Any], what: str) -> Any:
 
 @export("estimator.export.PredictOutput")
 class PredictOutput(ExportOutput):
-    """Any output: tensors by name, or one tensor, which is called "output"."""
+    """Any output: tensors by name, or one tensor, which is called "output".
+
+    Args:
+        outputs: Tensors by name, or one tensor.
+    """
 
     outputs = ReadOnly[dict[str, Any]]("The tensors by name.")
 
@@ -163,7 +176,13 @@ def _metric_outputs(metrics: Mapping[str, Any]) -> dict[str, Any]:
 
 @export("estimator.export.EvalOutput")
 class EvalOutput(SupervisedOutput):
-    """The output of an evaluation: loss, predictions and metrics."""
+    """The output of an evaluation: loss, predictions and metrics.
+
+    Args:
+        loss: The loss, a tensor or tensors by name.
+        predictions: The predictions, a tensor or tensors by name.
+        metrics: Pairs of value and update by name.
+    """
 
     method_name = EVAL_METHOD_NAME
 

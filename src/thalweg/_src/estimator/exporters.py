@@ -65,7 +65,12 @@ class _SavedModelExporter(Exporter):
 
 @export("estimator.FinalExporter")
 class FinalExporter(_SavedModelExporter):
-    """Exports the model once, at the end of training."""
+    """Exports the model once, at the end of training.
+
+    Args:
+        name: Name of the exporter, and of its folder of exports.
+        as_text: Whether the graph is written as text, not binary.
+    """
 
     def __init__(
         self,
@@ -93,7 +98,12 @@ class FinalExporter(_SavedModelExporter):
 
 @export("estimator.LatestExporter")
 class LatestExporter(_SavedModelExporter):
-    """Exports every model that is evaluated, and keeps the newest exports."""
+    """Exports every model that is evaluated, and keeps the newest exports.
+
+    Args:
+        name: Name of the exporter, and of its folder of exports.
+        as_text: Whether the graph is written as text, not binary.
+    """
 
     def __init__(
         self,
@@ -130,7 +140,14 @@ def _loss_smaller(best_eval_result: Mapping[str, Any], current_eval_result: Mapp
 
 @export("estimator.BestExporter")
 class BestExporter(_SavedModelExporter):
-    """Exports a model if its evaluation is better than all before, also those of earlier runs in the folder."""
+    """Exports a model if its evaluation is better than all before, also those of earlier runs in the folder.
+
+    Args:
+        name: Name of the exporter, and of its folder of exports.
+        event_file_pattern: Pattern of event files with earlier evaluations, below `model_dir`; None ignores them.
+        compare_fn: Function of `best_eval_result` and `current_eval_result`; True exports the current model.
+        as_text: Whether the graph is written as text, not binary.
+    """
 
     def __init__(
         self,

@@ -31,7 +31,11 @@ class _Supervised(NamedTuple):
 
 @export("estimator.export.ServingInputReceiver")
 class ServingInputReceiver(_Served):
-    """The features of a served model by name, and the tensors that clients feed."""
+    """The features of a served model by name, and the tensors that clients feed.
+
+    Args:
+        features: What the model function receives: tensors by name.
+    """
 
     __slots__ = ()
 
@@ -45,7 +49,11 @@ class ServingInputReceiver(_Served):
 
 @export("estimator.export.TensorServingInputReceiver")
 class TensorServingInputReceiver(_Served):
-    """The only feature of a served model, which its function takes as a tensor, and the tensors that clients feed."""
+    """The only feature of a served model, which its function takes as a tensor, and the tensors that clients feed.
+
+    Args:
+        features: What the model function receives: one tensor.
+    """
 
     __slots__ = ()
 
@@ -119,7 +127,11 @@ def build_parsing_serving_input_receiver_fn(
 def build_raw_serving_input_receiver_fn(
     features: Mapping[str, Any], default_batch_size: int | None = None
 ) -> Callable[[], ServingInputReceiver]:
-    """Returns a function that makes a receiver of the features themselves, like given tensors but for the batch."""
+    """Returns a function that makes a receiver of the features themselves, like given tensors but for the batch.
+
+    Args:
+        features: What the model function receives: tensors by name.
+    """
 
     def receive() -> ServingInputReceiver:
         made = _placeholders(features, default_batch_size)
@@ -135,7 +147,12 @@ def build_raw_serving_input_receiver_fn(
 def build_raw_supervised_input_receiver_fn(
     features: Any, labels: Any, default_batch_size: int | None = None
 ) -> Callable[[], SupervisedInputReceiver]:
-    """Returns a function that makes a receiver of features and labels, like given tensors but for the batch."""
+    """Returns a function that makes a receiver of features and labels, like given tensors but for the batch.
+
+    Args:
+        features: Features by name, or one of them, whose types and shapes are taken.
+        labels: Labels by name, or one of them, whose types and shapes are taken.
+    """
     named = {
         SINGLE_FEATURE_NAME: _named("features", features, SINGLE_FEATURE_NAME),
         SINGLE_LABEL_NAME: _named("labels", labels, SINGLE_LABEL_NAME),

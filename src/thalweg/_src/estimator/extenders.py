@@ -20,7 +20,11 @@ _METRIC_PARAMETERS = {"features", "labels", "predictions", "config", "self"}
 
 @export("estimator.add_metrics", "contrib.estimator.add_metrics")
 def add_metrics(estimator: Estimator, metric_fn: Callable[..., Mapping[str, Any]]) -> Estimator:
-    """Returns an Estimator with further metrics, which a function of features, labels, predictions or config makes."""
+    """Returns an Estimator with further metrics, which a function of features, labels, predictions or config makes.
+
+    Args:
+        metric_fn: Function of features, labels, predictions or config that returns metrics by name.
+    """
     names = parameter_names(metric_fn)
     unknown = sorted(set(names) - _METRIC_PARAMETERS)
     if unknown:
@@ -49,7 +53,12 @@ def forward_features(
     keys: str | Sequence[str] | None = None,
     sparse_default_values: Mapping[str, Any] | None = None,
 ) -> Estimator:
-    """Returns an Estimator whose predictions have features too, such as keys that identify the examples."""
+    """Returns an Estimator whose predictions have features too, such as keys that identify the examples.
+
+    Args:
+        keys: Names of the features; None takes all.
+        sparse_default_values: For each sparse feature the value of what it lacks.
+    """
     wanted = [keys] if isinstance(keys, str) else keys
     for key in wanted or ():
         if not isinstance(key, str):

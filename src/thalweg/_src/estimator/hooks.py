@@ -27,7 +27,13 @@ from thalweg._src.training.variables.variables import global_variables
 
 @export("estimator.experimental.InMemoryEvaluatorHook", "contrib.estimator.InMemoryEvaluatorHook")
 class InMemoryEvaluatorHook(SessionRunHook):
-    """Evaluates the model every N steps, and at the start and the end, with the variables of the training session."""
+    """Evaluates the model every N steps, and at the start and the end, with the variables of the training session.
+
+    Args:
+        steps: Number of batches to evaluate; None goes on until the input ends.
+        name: Name of the evaluation, which ends the name of its folder.
+        every_n_iter: Number of steps between evaluations.
+    """
 
     def __init__(
         self,
@@ -126,7 +132,12 @@ class _StopAtCheckpointStepHook(SessionRunHook):
 def make_stop_at_checkpoint_step_hook(
     estimator: Estimator, last_step: int, wait_after_file_check_secs: float = 30
 ) -> SessionRunHook:
-    """Returns a hook that stops at a step: the chief at once, other workers when a checkpoint has it."""
+    """Returns a hook that stops at a step: the chief at once, other workers when a checkpoint has it.
+
+    Args:
+        last_step: Global step to stop at.
+        wait_after_file_check_secs: Seconds between looks for the checkpoint of the last step.
+    """
     require_members("estimator", estimator, "a tf.estimator.Estimator", "config", "model_dir")
     if estimator.config.is_chief:
         return StopAtStepHook(last_step=last_step)

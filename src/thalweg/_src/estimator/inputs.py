@@ -26,7 +26,13 @@ def numpy_input_fn(
     queue_capacity: int = 1000,
     num_threads: int = 1,
 ) -> Callable[[], Any]:
-    """Returns an input function over the rows of arrays; `shuffle` must be given."""
+    """Returns an input function over the rows of arrays; `shuffle` must be given.
+
+    Args:
+        x: Array of the features, or arrays by name.
+        y: Array of the labels, or arrays by name; None without labels.
+        num_threads: Accepted for compatibility; it has no effect.
+    """
     _require_bool(shuffle)
 
     def input_fn() -> Any:
@@ -61,7 +67,14 @@ def pandas_input_fn(
     num_threads: int = 1,
     target_column: str = "target",
 ) -> Callable[[], Any]:
-    """Returns an input function over the rows of a DataFrame, one feature for each column; `shuffle` must be given."""
+    """Returns an input function over the rows of a DataFrame, one feature for each column; `shuffle` must be given.
+
+    Args:
+        x: DataFrame of the features.
+        y: Series or DataFrame of the labels, with the index of `x`; None without labels.
+        num_threads: Accepted for compatibility; it has no effect.
+        target_column: Name of the labels, which no column of `x` may have.
+    """
     pandas = sys.modules.get("pandas")  # a program that has a DataFrame has imported it
     if pandas is None or not isinstance(x, pandas.DataFrame):
         raise TypeError(f"x must be a pandas DataFrame; got {type(x).__name__}")

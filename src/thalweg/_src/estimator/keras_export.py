@@ -55,7 +55,16 @@ def export_saved_model(
     input_signature: Any = None,
     serving_only: bool = False,
 ) -> None:
-    """Writes a model of layers into a new folder: its description, its variables, and a graph for each mode."""
+    """Writes a model of layers into a new folder: its description, its variables, and a graph for each mode.
+
+    Args:
+        model: A model of layers.
+        saved_model_path: A new folder.
+        custom_objects: Classes and functions of the program, by their names in the description.
+        as_text: Whether the graphs are written as text, not binary.
+        input_signature: Not used: the inputs of a model of layers are known.
+        serving_only: Whether the graphs for training and evaluation are left out.
+    """
     folder = folder_of(saved_model_path)
     if os.path.isdir(folder) and os.listdir(folder):
         raise AssertionError(f"Export directory {folder} already exists, and isn't empty.")
@@ -126,6 +135,11 @@ def load_from_saved_model(
     """Returns the model of a folder that `export_saved_model` wrote, not compiled.
 
     trusted: as that of `tf.keras.models.load_model`
+
+    Args:
+        saved_model_path: The folder.
+        custom_objects: Classes and functions of the program, by their names in the description.
+        trusted: Whether functions of any loaded module may be named; False refuses to read files.
     """
     folder = folder_of(saved_model_path)
     path = os.path.join(folder, ASSETS_DIRECTORY, _DESCRIPTION)

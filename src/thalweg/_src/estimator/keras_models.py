@@ -40,6 +40,13 @@ def model_to_estimator(
 
     Each graph of the Estimator has a copy of the model; the model itself does not change. As in TensorFlow, the
     optimizer starts anew, and the global step counts its steps.
+
+    Args:
+        keras_model: A compiled model of layers.
+        keras_model_path: The file or folder of such a model, in its place.
+        custom_objects: Classes and functions of the program, by their names in the description.
+        config: A `RunConfig`; None takes the defaults.
+        checkpoint_format: `saver`: checkpoints have the names of variables.
     """
     if (keras_model is None) == (keras_model_path is None):
         raise ValueError("model_to_estimator: expected either keras_model or keras_model_path")

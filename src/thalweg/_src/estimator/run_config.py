@@ -51,7 +51,23 @@ def _parameters(
 
 @export("estimator.RunConfig")
 class RunConfig:
-    """How an Estimator runs; the environment variable TF_CONFIG gives the place of this process in a cluster."""
+    """How an Estimator runs; the environment variable TF_CONFIG gives the place of this process in a cluster.
+
+    Args:
+        tf_random_seed: Seed of the graphs; None makes each run different.
+        save_summary_steps: Steps between summaries; None or 0 writes none.
+        save_checkpoints_steps: Steps between checkpoints; give this or `save_checkpoints_secs`.
+        save_checkpoints_secs: Seconds between checkpoints; 600 if neither interval is given.
+        keep_checkpoint_max: Number of checkpoints to keep; None or 0 keeps all.
+        log_step_count_steps: Steps between reports of the loss and the speed; None reports nothing.
+        train_distribute: A `tf.distribute.Strategy` for training, or None.
+        device_fn: Function `device_fn(op)` that returns a device; by default that of parameter servers.
+        protocol: Protocol of the servers: "grpc", or None for the default.
+        eval_distribute: A `tf.distribute.Strategy` for evaluation, or None.
+        experimental_distribute: A `DistributeConfig` with the strategies, in place of the other two.
+        experimental_max_worker_delay_secs: Longest delay of a worker's start, in seconds; None is 60.
+        session_creation_timeout_secs: Seconds that a worker waits for the chief.
+    """
 
     model_dir = ReadOnly[str | None]("The folder of checkpoints and summaries.")
     tf_random_seed = ReadOnly[int | None]("The seed of graphs.")

@@ -36,7 +36,19 @@ class _Fields(NamedTuple):
 
 @export("estimator.EstimatorSpec")
 class EstimatorSpec(_Fields):
-    """The operations of a model in one mode: training needs a loss and an update, prediction needs predictions."""
+    """The operations of a model in one mode: training needs a loss and an update, prediction needs predictions.
+
+    Args:
+        mode: A constant of `tf.estimator.ModeKeys`.
+        predictions: The predictions, a tensor or tensors by name.
+        train_op: Operation that takes a step of training.
+        eval_metric_ops: Metrics by name: pairs of value and update, or metric objects.
+        export_outputs: What is served: `ExportOutput` objects by signature; by default the predictions.
+        training_chief_hooks: Hooks of training at the chief.
+        training_hooks: Hooks of training at all workers.
+        evaluation_hooks: Hooks of evaluation.
+        prediction_hooks: Hooks of prediction.
+    """
 
     __slots__ = ()
 

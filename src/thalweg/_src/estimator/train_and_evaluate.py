@@ -65,7 +65,15 @@ class TrainSpec(_Training):
 
 @export("estimator.EvalSpec")
 class EvalSpec(_Evaluation):
-    """The input, the length, the hooks, the exporters and the times of evaluations."""
+    """The input, the length, the hooks, the exporters and the times of evaluations.
+
+    Args:
+        steps: Number of batches to evaluate; None goes on until the input ends.
+        name: Name of the evaluation, which ends the name of its folder.
+        exporters: An `Exporter`, or several, called after each evaluation.
+        start_delay_secs: Seconds before the first evaluation of an evaluator.
+        throttle_secs: Least number of seconds between evaluations.
+    """
 
     __slots__ = ()
 
@@ -243,6 +251,10 @@ def train_and_evaluate(estimator: Estimator, train_spec: TrainSpec, eval_spec: E
     """Trains and evaluates a model, in this process or as the task of a cluster that TF_CONFIG gives.
 
     Returns the metrics of the last evaluation and what the exporters returned, where one process does both.
+
+    Args:
+        train_spec: A `TrainSpec`.
+        eval_spec: An `EvalSpec`.
     """
     if not isinstance(estimator, Estimator):
         raise TypeError(f"`estimator` must have type `tf.estimator.Estimator`, given {type(estimator)}")

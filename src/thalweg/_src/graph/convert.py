@@ -23,7 +23,13 @@ _by_type: dict[type, list[Conversion]] = {}
 def register_tensor_conversion_function(
     base_type: type | tuple[type, ...], conversion_func: Conversion, priority: int = 100
 ) -> None:
-    """Registers a function by which `convert_to_tensor` converts a type."""
+    """Registers a function by which `convert_to_tensor` converts a type.
+
+    Args:
+        base_type: The type, or tuple of types, to convert.
+        conversion_func: Function `(value, dtype, name, as_ref)` that returns a tensor or NotImplemented.
+        priority: Functions with a lower number are tried first.
+    """
     base_types = base_type if isinstance(base_type, tuple) else (base_type,)
     if not all(isinstance(t, type) for t in base_types):
         raise TypeError(f"base_type: expected a class or a tuple of classes, received {base_type!r}")
@@ -50,7 +56,14 @@ def convert_to_tensor(
     preferred_dtype: DTypeLike | None = None,
     dtype_hint: DTypeLike | None = None,
 ) -> Tensor:
-    """Returns the value as a tensor of the given dtype; a preferred dtype is tried first and may fail."""
+    """Returns the value as a tensor of the given dtype; a preferred dtype is tried first and may fail.
+
+    Args:
+        value: The value to convert.
+        dtype: The element type; by default that of the value.
+        preferred_dtype: A type to try first; if the value does not convert to it, its own type is used.
+        dtype_hint: Another name of `preferred_dtype`.
+    """
     requested = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
     if isinstance(value, Tensor):
         if requested is not None and value.dtype is not requested and not requested.is_compatible_with(value.dtype):

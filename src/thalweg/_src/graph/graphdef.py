@@ -177,7 +177,13 @@ _KINDS: tuple[tuple[Any, str], ...] = (
 
 @export("io.write_graph", "train.write_graph")
 def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool = True) -> str:
-    """Writes a graph to a file, as text or in protobuf's binary form, and returns the path."""
+    """Writes a graph to a file, as text or in protobuf's binary form, and returns the path.
+
+    Args:
+        graph_or_graph_def: A Graph or a GraphDef.
+        logdir: Folder of the file.
+        name: Name of the file.
+    """
     from google.protobuf import text_format
 
     message = graph_or_graph_def

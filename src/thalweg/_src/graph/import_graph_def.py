@@ -36,6 +36,13 @@ def import_graph_def(
 
     trusted: by default the graph may contain whatever TensorFlow accepts, but it cannot call Python functions and
     datasets of this process, as it can with True; False refuses all operations that reach files or Python
+
+    Args:
+        input_map: Tensors of this graph that replace inputs of the GraphDef, by their name in it.
+        return_elements: Names of the operations and tensors to return.
+        name: Prefix of the imported names; "import" by default.
+        op_dict: Deprecated and ignored.
+        producer_op_list: The `OpList` of the program that wrote the graph; default attributes are removed by it.
     """
     if getattr(getattr(graph_def, "DESCRIPTOR", None), "name", "") != "GraphDef":
         raise TypeError(f"graph_def must be a GraphDef proto, received {type(graph_def).__name__}")

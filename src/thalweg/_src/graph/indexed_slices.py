@@ -16,7 +16,13 @@ from thalweg._src.graph.tensor import Tensor
 
 @export("IndexedSlices")
 class IndexedSlices:
-    """Rows `values[i]` at `indices[i]`; rows with equal indices are summed."""
+    """Rows `values[i]` at `indices[i]`; rows with equal indices are summed.
+
+    Args:
+        values: The slices.
+        indices: Position of each slice in the dense tensor.
+        dense_shape: Shape of the dense tensor, if it is known.
+    """
 
     values = ReadOnly[Tensor]("The slices.")
     indices = ReadOnly[Tensor]("The indices of the slices along the first dimension.")
@@ -58,7 +64,13 @@ class IndexedSlices:
 
 @export("IndexedSlicesValue")
 class IndexedSlicesValue(NamedTuple):
-    """The value of IndexedSlices that a session fetched."""
+    """The value of IndexedSlices that a session fetched.
+
+    Args:
+        values: The slices.
+        indices: Position of each slice in the dense tensor.
+        dense_shape: Shape of the dense tensor, if it is known.
+    """
 
     values: Any
     indices: Any

@@ -13,6 +13,10 @@ from thalweg._src.graph.tensor import Tensor
 
 @export("is_tensor", "contrib.framework.is_tensor")
 def is_tensor(x: Any) -> bool:
-    """Returns whether a value is a tensor, a variable, IndexedSlices, or a sparse or ragged tensor."""
+    """Returns whether a value is a tensor, a variable, IndexedSlices, or a sparse or ragged tensor.
+
+    Args:
+        x: The value to test.
+    """
     is_graph_element = isinstance(x, Tensor | IndexedSlices | SparseTensor) or hasattr(x, "_as_graph_element")
     return is_graph_element or is_dispatched(x)

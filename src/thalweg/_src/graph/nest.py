@@ -112,7 +112,13 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
 
 @export("nest.map_structure", "contrib.framework.nest.map_structure")
 def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
-    """Applies func to the leaves of all structures, which must have the same form, and packs the results."""
+    """Applies func to the leaves of all structures, which must have the same form, and packs the results.
+
+    Args:
+        func: Function of one leaf from each structure.
+        *structure: Nests of one form.
+        **kwargs: `check_types` and such.
+    """
     if not callable(func):
         raise TypeError(f"func must be callable, got: {func}")
     if not structure:

@@ -326,7 +326,20 @@ def op(
     doc: str = "",
     **attrs_and_facts: Any,
 ) -> OpDef:
-    """Registers an operation and returns the function that adds it to a graph."""
+    """Registers an operation and returns the function that adds it to a graph.
+
+    Args:
+        name: Name of the op type.
+        signature: Inputs and outputs, such as "a: T, b: T -> product: T".
+        infer: Function that infers the static shapes of the outputs.
+        evaluate: Function that returns the value of a small integer output if static facts decide it.
+        host: Names of the inputs and outputs that are in host memory on every device.
+        numbers: Names of the inputs that the kernel also takes as Python numbers.
+        differentiable: Whether gradients may flow through it.
+        from_shapes: Function that returns the outputs' values if the inputs' shapes decide them.
+        doc: Its docstring.
+        **attrs_and_facts: Attributes by name, each an AttrDef, a set of types or a default; and `Facts` by name.
+    """
     require_text("name", name)
     require_text("signature", signature)
     facts = Facts(**{key: attrs_and_facts.pop(key) for key in _FACTS & attrs_and_facts.keys()})

@@ -24,7 +24,17 @@ if TYPE_CHECKING:
 
 @export("Operation")
 class Operation:
-    """A node: an op type with its attributes, inputs and output tensors."""
+    """A node: an op type with its attributes, inputs and output tensors.
+
+    Args:
+        graph: The graph it belongs to.
+        definition: The op's `OpDef`.
+        name: Its name, unique in the graph.
+        inputs: Its input tensors.
+        attrs: Attributes by name.
+        device: The requested device, as a string.
+        stack: The lines of user code that made the operation.
+    """
 
     # A graph may have hundreds of thousands of operations: slots take less memory and time than a dictionary for each.
     __slots__ = (

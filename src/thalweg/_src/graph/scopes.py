@@ -18,7 +18,12 @@ from thalweg._src.graph.tensor import Tensor
 
 @export("name_scope")
 class name_scope:
-    """A context manager for `with tf.name_scope(name, default_name, values) as scope`."""
+    """A context manager for `with tf.name_scope(name, default_name, values) as scope`.
+
+    Args:
+        name: Name of the scope; None takes `default_name`, an empty string leaves all scopes.
+        values: Tensors whose graph is used.
+    """
 
     name = ReadOnly[str | None]("The name of the scope.")
 
@@ -66,7 +71,12 @@ class name_scope:
 @export("op_scope")
 @contextlib.contextmanager
 def op_scope(values: Any, name: str | None, default_name: str | None = None) -> Iterator[str]:
-    """Deprecated form of `name_scope`, with the values first."""
+    """Deprecated form of `name_scope`, with the values first.
+
+    Args:
+        values: Tensors whose graph is used.
+        name: Name of the scope; None takes `default_name`, an empty string leaves all scopes.
+    """
     with name_scope(name, default_name, values) as scope:
         yield scope
 
@@ -108,19 +118,32 @@ def device(
 
 @export("control_dependencies")
 def control_dependencies(control_inputs: Any) -> contextlib.AbstractContextManager[None]:
-    """Returns a context manager whose operations run only after the given ones."""
+    """Returns a context manager whose operations run only after the given ones.
+
+    Args:
+        control_inputs: Operations and tensors to wait for; None drops the dependencies of enclosing blocks.
+    """
     return get_default_graph().control_dependencies(control_inputs)
 
 
 @export("container")
 def container(container_name: str) -> contextlib.AbstractContextManager[str]:
-    """Returns a context manager that assigns stateful operations to a named resource container."""
+    """Returns a context manager that assigns stateful operations to a named resource container.
+
+    Args:
+        container_name: Name of the container that holds the resources made inside.
+    """
     return get_default_graph().container(container_name)
 
 
 @export("colocate_with")
 def colocate_with(op: Any, ignore_existing: bool = False) -> contextlib.AbstractContextManager[None]:
-    """Returns a context manager that places operations on the device of another one."""
+    """Returns a context manager that places operations on the device of another one.
+
+    Args:
+        op: The operation or tensor whose device is used.
+        ignore_existing: Whether colocation constraints of enclosing blocks are dropped.
+    """
     return get_default_graph().colocate_with(op, ignore_existing)
 
 
@@ -164,25 +187,44 @@ def with_scopes(graph: Graph, captured: dict[str, Any]) -> Iterator[None]:
 
 @export("add_to_collection")
 def add_to_collection(name: Any, value: Any) -> None:
-    """Adds a value to a collection of the default graph."""
+    """Adds a value to a collection of the default graph.
+
+    Args:
+        name: Name of the collection.
+        value: The object to add.
+    """
     get_default_graph().add_to_collection(name, value)
 
 
 @export("add_to_collections")
 def add_to_collections(names: Any, value: Any) -> None:
-    """Adds a value to several collections of the default graph."""
+    """Adds a value to several collections of the default graph.
+
+    Args:
+        names: Names of the collections.
+        value: The object to add.
+    """
     get_default_graph().add_to_collections(names, value)
 
 
 @export("get_collection")
 def get_collection(key: Any, scope: str | None = None) -> list[Any]:
-    """Returns a list of the values of a collection of the default graph, filtered by name scope."""
+    """Returns a list of the values of a collection of the default graph, filtered by name scope.
+
+    Args:
+        key: Name of the collection.
+        scope: Regular expression that names must match at their start; None takes all.
+    """
     return get_default_graph().get_collection(key, scope)
 
 
 @export("get_collection_ref")
 def get_collection_ref(key: Any) -> list[Any]:
-    """Returns the list of a collection itself, so that changes to it change the collection."""
+    """Returns the list of a collection itself, so that changes to it change the collection.
+
+    Args:
+        key: Name of the collection.
+    """
     return get_default_graph().get_collection_ref(key)
 
 

@@ -11,13 +11,21 @@ _MODULUS = 2**31 - 1
 
 @export("set_random_seed", "random.set_random_seed")
 def set_random_seed(seed: int | None) -> None:
-    """Sets the default graph's seed, which with the creation index determines the seeds of later random operations."""
+    """Sets the default graph's seed, which with the creation index determines the seeds of later random operations.
+
+    Args:
+        seed: The seed of the graph.
+    """
     get_default_graph().seed = seed
 
 
 @export("get_seed", "random.get_seed")
 def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
-    """Returns the pair of seeds of a random operation; (None, None) makes it different in every session."""
+    """Returns the pair of seeds of a random operation; (None, None) makes it different in every session.
+
+    Args:
+        op_seed: Seed of the operation, or None.
+    """
     graph = get_default_graph()
     if graph.seed is None and op_seed is None:
         return None, None

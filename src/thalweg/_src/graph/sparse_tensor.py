@@ -21,7 +21,13 @@ from thalweg._src.graph.types import TensorLike
 
 @export("SparseTensorValue")
 class SparseTensorValue(NamedTuple):
-    """The value of a SparseTensor, as fetched from a session or fed to it."""
+    """The value of a SparseTensor, as fetched from a session or fed to it.
+
+    Args:
+        indices: Positions of the values: int64 [count, rank].
+        values: The values: a vector.
+        dense_shape: Shape of the dense tensor: an int64 vector.
+    """
 
     indices: Any
     values: Any
@@ -30,7 +36,13 @@ class SparseTensorValue(NamedTuple):
 
 @export("SparseTensor", "sparse.SparseTensor")
 class SparseTensor:
-    """Values `values[i]` at `indices[i]` in a tensor of shape `dense_shape`."""
+    """Values `values[i]` at `indices[i]` in a tensor of shape `dense_shape`.
+
+    Args:
+        indices: Positions of the values: int64 [count, rank].
+        values: The values: a vector.
+        dense_shape: Shape of the dense tensor: an int64 vector.
+    """
 
     # makes NumPy's operators defer to ours
     __array_priority__ = 100
@@ -131,7 +143,12 @@ def components_of(value: Any) -> tuple[Any, Any, Any]:
 
 @export("convert_to_tensor_or_sparse_tensor")
 def convert_to_tensor_or_sparse_tensor(value: Any, dtype: DTypeLike | None = None, name: str | None = None) -> Any:
-    """Returns a value as a SparseTensor if it is sparse, else as a Tensor."""
+    """Returns a value as a SparseTensor if it is sparse, else as a Tensor.
+
+    Args:
+        value: The value to convert.
+        dtype: The element type; by default that of the value.
+    """
     requested = None if dtype is None else dtypes.as_dtype(dtype)
     # A value becomes constants of the graph.
     if isinstance(value, SparseTensorValue):
@@ -145,7 +162,12 @@ def convert_to_tensor_or_sparse_tensor(value: Any, dtype: DTypeLike | None = Non
 
 @export("convert_to_tensor_or_indexed_slices")
 def convert_to_tensor_or_indexed_slices(value: Any, dtype: DTypeLike | None = None, name: str | None = None) -> Any:
-    """Returns IndexedSlices and sparse tensors unchanged, everything else as a Tensor."""
+    """Returns IndexedSlices and sparse tensors unchanged, everything else as a Tensor.
+
+    Args:
+        value: The value to convert.
+        dtype: The element type; by default that of the value.
+    """
     if isinstance(value, Tensor | IndexedSlices | SparseTensor):
         if dtype is not None and not dtypes.as_dtype(dtype).is_compatible_with(value.dtype):
             raise ValueError(

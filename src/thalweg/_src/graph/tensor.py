@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 
 @export("Tensor")
 class Tensor:
-    """A symbolic handle to one output of an operation; it has a value only while a step runs."""
+    """A symbolic handle to one output of an operation; it has a value only while a step runs.
+
+    Args:
+        op: The operation that computes it.
+        value_index: Number of the output of `op`.
+        dtype: Element type.
+        shape: Static shape.
+    """
 
     # A dictionary is created only for tensors on which a library sets attributes of its own.
     __slots__ = ("__dict__", "__weakref__", "_consumers", "dims", "dtype", "op", "static_value", "value_index")

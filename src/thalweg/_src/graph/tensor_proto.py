@@ -160,7 +160,11 @@ def _variable_length(number: int) -> bytes:
 
 @export("make_ndarray", "contrib.util.make_ndarray")
 def MakeNdarray(tensor: Any) -> Array:
-    """Returns the array that a TensorProto holds; if there are fewer values than elements, the last one is repeated."""
+    """Returns the array that a TensorProto holds; if there are fewer values than elements, the last one is repeated.
+
+    Args:
+        tensor: The TensorProto.
+    """
     result = np.asarray(constant_array(tensor))
     return result if result.flags.writeable else result.copy()
 

@@ -25,7 +25,13 @@ def linear(x: TensorLike) -> Any:
 
 @export("keras.activations.relu")
 def relu(x: TensorLike, alpha: TensorLike = 0.0, max_value: float | None = None, threshold: float = 0.0) -> Tensor:
-    """Returns x where it is at least the threshold, at most `max_value`, and alpha * (x - threshold) elsewhere."""
+    """Returns x where it is at least the threshold, at most `max_value`, and alpha * (x - threshold) elsewhere.
+
+    Args:
+        alpha: Slope below the threshold.
+        max_value: Upper bound of the result; None sets none.
+        threshold: Inputs below it count as negative.
+    """
     x = convert_to_tensor(x)
     leaks = isinstance(alpha, Tensor) or alpha != 0.0
     if leaks and max_value is None and threshold == 0:
@@ -67,7 +73,11 @@ def tanh(x: TensorLike) -> Tensor:
 
 @export("keras.activations.softmax")
 def softmax(x: TensorLike, axis: int | Sequence[int] = -1) -> Tensor:
-    """Returns exp(x), divided by its sum along an axis or several."""
+    """Returns exp(x), divided by its sum along an axis or several.
+
+    Args:
+        axis: The dimension or dimensions whose elements sum to 1.
+    """
     x = convert_to_tensor(x)
     if x.shape.ndims is not None and x.shape.ndims < 2:
         raise ValueError(f"Cannot apply softmax to a tensor of shape {x.shape}: expected a rank of 2 or more")
@@ -79,7 +89,11 @@ def softmax(x: TensorLike, axis: int | Sequence[int] = -1) -> Tensor:
 
 @export("keras.activations.elu")
 def elu(x: TensorLike, alpha: float = 1.0) -> Tensor:
-    """Returns x where it is positive, and alpha * (exp(x) - 1) elsewhere."""
+    """Returns x where it is positive, and alpha * (exp(x) - 1) elsewhere.
+
+    Args:
+        alpha: Minus the limit of the result for large negative inputs.
+    """
     x = convert_to_tensor(x)
     result = nn.elu(x)
     return result if alpha == 1 else where(greater(x, 0), result, math.multiply(result, alpha))
@@ -126,13 +140,21 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 @export("keras.activations.serialize")
 def serialize(activation: Any) -> Any:
-    """Returns the name of a function, the class and configuration of another activation."""
+    """Returns the name of a function, the class and configuration of another activation.
+
+    Args:
+        activation: The activation.
+    """
     return serialize_keras_object(activation)
 
 
 @export("keras.activations.deserialize")
 def deserialize(name: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
-    """Returns the activation of a name or configuration."""
+    """Returns the activation of a name or configuration.
+
+    Args:
+        name: A name or a configuration.
+    """
     return deserialize_keras_object(name, _FUNCTIONS, custom_objects, "activation function")
 
 

@@ -36,7 +36,11 @@ class Constraint:
 
 @export("keras.constraints.MaxNorm", "keras.constraints.max_norm")
 class MaxNorm(Constraint):
-    """Scales weights down whose norm along the axes is larger than `max_value`."""
+    """Scales weights down whose norm along the axes is larger than `max_value`.
+
+    Args:
+        max_value: Largest norm.
+    """
 
     def __init__(self, max_value: float = 2, axis: int | Sequence[int] = 0) -> None:
         self.max_value = max_value
@@ -82,7 +86,12 @@ class UnitNorm(Constraint):
 
 @export("keras.constraints.MinMaxNorm", "keras.constraints.min_max_norm")
 class MinMaxNorm(Constraint):
-    """Scales weights to a norm between `min_value` and `max_value` along the axes, or a part of the way to it."""
+    """Scales weights to a norm between `min_value` and `max_value` along the axes, or a part of the way to it.
+
+    Args:
+        max_value: Largest norm.
+        rate: Part of the way to an allowed norm that each call goes; 1 reaches it.
+    """
 
     def __init__(
         self,
@@ -154,13 +163,21 @@ _CLASSES: dict[str, type[Constraint]] = {
 
 @export("keras.constraints.serialize")
 def serialize(constraint: Any) -> Any:
-    """Returns the class and configuration of a constraint, the name of a function."""
+    """Returns the class and configuration of a constraint, the name of a function.
+
+    Args:
+        constraint: The constraint.
+    """
     return serialize_keras_object(constraint)
 
 
 @export("keras.constraints.deserialize")
 def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
-    """Returns the constraint of a configuration or name."""
+    """Returns the constraint of a configuration or name.
+
+    Args:
+        config: A configuration or a name.
+    """
     return deserialize_keras_object(config, _CLASSES, custom_objects, "constraint")
 
 

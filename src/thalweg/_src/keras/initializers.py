@@ -30,7 +30,11 @@ from thalweg._src.training.variables.initializers import (
 
 @export("keras.initializers.RandomNormal", "keras.initializers.random_normal", "keras.initializers.normal")
 class RandomNormal(plain.RandomNormal):
-    """Initializes with normally distributed values, near zero by default."""
+    """Initializes with normally distributed values, near zero by default.
+
+    Args:
+        dtype: Default type of the values.
+    """
 
     def __init__(
         self,
@@ -44,7 +48,11 @@ class RandomNormal(plain.RandomNormal):
 
 @export("keras.initializers.TruncatedNormal", "keras.initializers.truncated_normal")
 class TruncatedNormal(plain.TruncatedNormal):
-    """Initializes with normally distributed values, near zero by default, resampled beyond two standard deviations."""
+    """Initializes with normally distributed values, near zero by default, resampled beyond two standard deviations.
+
+    Args:
+        dtype: Default type of the values.
+    """
 
     def __init__(
         self,
@@ -58,7 +66,11 @@ class TruncatedNormal(plain.TruncatedNormal):
 
 @export("keras.initializers.RandomUniform", "keras.initializers.random_uniform", "keras.initializers.uniform")
 class RandomUniform(plain.RandomUniform):
-    """Initializes with uniformly distributed values in [minval, maxval), near zero by default."""
+    """Initializes with uniformly distributed values in [minval, maxval), near zero by default.
+
+    Args:
+        dtype: Default type of the values.
+    """
 
     def __init__(
         self,
@@ -93,7 +105,11 @@ _FUNCTIONS: dict[str, Callable[..., VarianceScaling]] = {
 
 @export("keras.initializers.serialize")
 def serialize(initializer: Any) -> Any:
-    """Returns the class and configuration of an initializer."""
+    """Returns the class and configuration of an initializer.
+
+    Args:
+        initializer: The initializer.
+    """
     return serialize_keras_object(initializer)
 
 
@@ -108,7 +124,11 @@ _LATER = {
 
 @export("keras.initializers.deserialize")
 def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
-    """Returns the initializer of a configuration or name."""
+    """Returns the initializer of a configuration or name.
+
+    Args:
+        config: A configuration or a name.
+    """
     return deserialize_keras_object(config, {**_CLASSES, **_FUNCTIONS, **_LATER}, custom_objects, "initializer")
 
 

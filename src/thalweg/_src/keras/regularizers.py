@@ -86,13 +86,21 @@ _FUNCTIONS: dict[str, Callable[..., L1L2]] = {"l1": l1, "l2": l2, "l1_l2": l1_l2
 
 @export("keras.regularizers.serialize")
 def serialize(regularizer: Any) -> Any:
-    """Returns the class and configuration of a regularizer, the name of a function."""
+    """Returns the class and configuration of a regularizer, the name of a function.
+
+    Args:
+        regularizer: The regularizer.
+    """
     return serialize_keras_object(regularizer)
 
 
 @export("keras.regularizers.deserialize")
 def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
-    """Returns the regularizer of a configuration or name."""
+    """Returns the regularizer of a configuration or name.
+
+    Args:
+        config: A configuration or a name.
+    """
     return deserialize_keras_object(config, {**_CLASSES, **_FUNCTIONS}, custom_objects, "regularizer")
 
 

@@ -41,7 +41,11 @@ def get_custom_objects() -> dict[str, Any]:
 
 @export("keras.utils.CustomObjectScope")
 class CustomObjectScope:
-    """A context in which the objects of dictionaries are found by name."""
+    """A context in which the objects of dictionaries are found by name.
+
+    Args:
+        *args: Dictionaries from names to objects.
+    """
 
     def __init__(self, *args: Mapping[str, Any] | None) -> None:
         self.custom_objects = args
@@ -60,7 +64,11 @@ class CustomObjectScope:
 
 @export("keras.utils.custom_object_scope")
 def custom_object_scope(*args: Mapping[str, Any] | None) -> CustomObjectScope:
-    """Returns a context in which the objects of dictionaries are found by name."""
+    """Returns a context in which the objects of dictionaries are found by name.
+
+    Args:
+        *args: Dictionaries from names to objects.
+    """
     return CustomObjectScope(*args)
 
 
@@ -139,7 +147,11 @@ def class_and_config(name: str, config: Any) -> dict[str, Any]:
 
 @export("keras.utils.serialize_keras_object")
 def serialize_keras_object(instance: Any) -> Any:
-    """Returns the class and configuration of an object, the name of a function or class, None for None."""
+    """Returns the class and configuration of an object, the name of a function or class, None for None.
+
+    Args:
+        instance: A function, a class, an object with `get_config`, or None.
+    """
     if instance is None:
         return None
     if hasattr(instance, "get_config") and not isinstance(instance, type):

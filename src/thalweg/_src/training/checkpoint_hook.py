@@ -54,6 +54,11 @@ class CheckpointSaverHook(SessionRunHook):
     m the mean time between failures of the runs in this folder, both measured, at least 10 seconds and at most 600.
     With `asynchronous=True` a thread writes the files while training continues; listeners are notified, as always, when
     a checkpoint is on disk, which is then some steps later.
+
+    Args:
+        save_secs: Seconds between saves, or "auto" to derive them from the costs of saving and of failures.
+        save_steps: Steps between saves; give this or `save_secs`.
+        listeners: List of `CheckpointSaverListener` objects.
     """
 
     def __init__(

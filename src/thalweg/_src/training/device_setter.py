@@ -37,6 +37,9 @@ class RandomStrategy:
     """Assigns operations to tasks by a hash of their names and a seed.
 
     Processes that build different graphs around the same variables agree on the tasks, also with TensorFlow.
+
+    Args:
+        num_ps_tasks: Number of parameter servers.
     """
 
     def __init__(self, num_ps_tasks: int, seed: int = 0) -> None:
@@ -51,7 +54,11 @@ class RandomStrategy:
 
 @export("contrib.training.GreedyLoadBalancingStrategy")
 class GreedyLoadBalancingStrategy:
-    """Assigns each operation to the task with the least load so far."""
+    """Assigns each operation to the task with the least load so far.
+
+    Args:
+        load_fn: Function from an operation to its load.
+    """
 
     def __init__(self, num_tasks: int, load_fn: Callable[[Any], float]) -> None:
         self._load_fn = load_fn
@@ -66,7 +73,11 @@ class GreedyLoadBalancingStrategy:
 
 @export("contrib.training.byte_size_load_fn")
 def byte_size_load_fn(op: Any) -> float:
-    """Returns the size of a variable in bytes, given its handle."""
+    """Returns the size of a variable in bytes, given its handle.
+
+    Args:
+        op: The operation that holds the variable.
+    """
     require_members("op", op, "an operation", "attrs")
     if "dtype" in op.attrs and "shape" in op.attrs:
         dtype, shape = op.attrs["dtype"], op.attrs["shape"]
@@ -90,7 +101,17 @@ def replica_device_setter(
     ps_ops: Sequence[str] | None = None,
     ps_strategy: Strategy | None = None,
 ) -> Callable[[Any], str] | None:
-    """Returns a device function for `tf.device`, or None if there are no parameter servers."""
+    """Returns a device function for `tf.device`, or None if there are no parameter servers.
+
+    Args:
+        ps_tasks: Number of parameter servers.
+        ps_device: Device of the parameter servers.
+        worker_device: Device of the workers.
+        merge_devices: Whether devices that are set already are completed, not replaced.
+        cluster: A `ClusterSpec` or what makes one; its tasks of the job of `ps_device` are the parameter servers.
+        ps_ops: Op types that go to parameter servers; variables by default.
+        ps_strategy: Function from an operation to a task; by default tasks take turns.
+    """
     tasks: Sequence[int] = range(ps_tasks)
     if cluster is not None:
         spec, job = ClusterSpec(cluster), DeviceSpec.from_string(ps_device).job

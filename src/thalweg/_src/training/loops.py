@@ -19,7 +19,13 @@ def basic_train_loop(
     kwargs: dict[str, Any] | None = None,
     master: str = "",
 ) -> None:
-    """Calls `train_step_fn(session, *args, **kwargs)` until the supervisor stops; restarts after AbortedError."""
+    """Calls `train_step_fn(session, *args, **kwargs)` until the supervisor stops; restarts after AbortedError.
+
+    Args:
+        supervisor: The supervisor.
+        train_step_fn: Function that takes one step.
+        args: Positional arguments of the function.
+    """
     require_members("supervisor", supervisor, "a tf.train.Supervisor", "managed_session", "should_stop")
     while True:
         try:

@@ -24,6 +24,12 @@ class LoggingTensorHook(SessionRunHook):
     """Logs values every N steps or seconds, or at the end.
 
     The level is INFO: `tf.logging.set_verbosity(tf.logging.INFO)` shows it.
+
+    Args:
+        tensors: Tensors or their names: a list, or a dictionary by tag.
+        every_n_iter: Number of steps between reports; give this or `every_n_secs`.
+        at_end: Whether values are reported at the end.
+        formatter: Function from values by tag to a text.
     """
 
     def __init__(
@@ -91,7 +97,12 @@ def _element(value: Any) -> Any:
 
 @export("estimator.SummarySaverHook", "train.SummarySaverHook")
 class SummarySaverHook(SessionRunHook):
-    """Writes summaries to an event file every N steps or seconds."""
+    """Writes summaries to an event file every N steps or seconds.
+
+    Args:
+        save_steps: Steps between records; give this or `save_secs`.
+        save_secs: Seconds between records; give this or `save_steps`.
+    """
 
     def __init__(
         self,
@@ -159,7 +170,14 @@ def add_status(writer: Any, status: str, step: Any = None, checkpoint_path: str 
 
 @export("estimator.ProfilerHook", "train.ProfilerHook", "contrib.hooks.ProfilerHook")
 class ProfilerHook(SessionRunHook):
-    """Profiles a step at intervals: as `timeline-<step>.json` for Perfetto or Chrome, as an event for TensorBoard."""
+    """Profiles a step at intervals: as `timeline-<step>.json` for Perfetto or Chrome, as an event for TensorBoard.
+
+    Args:
+        save_steps: Steps between records; give this or `save_secs`.
+        save_secs: Seconds between records; give this or `save_steps`.
+        show_dataflow: Whether the trace shows what flows between operations.
+        show_memory: Whether the trace shows memory.
+    """
 
     def __init__(
         self,

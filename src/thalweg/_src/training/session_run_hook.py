@@ -10,7 +10,12 @@ from thalweg._src.base.read_only import ReadOnly
 
 @export("estimator.SessionRunArgs", "train.SessionRunArgs")
 class SessionRunArgs(NamedTuple):
-    """Fetches, feeds and options that a hook adds to a step."""
+    """Fetches, feeds and options that a hook adds to a step.
+
+    Args:
+        fetches: A tensor, operation or name, or a nest of them.
+        options: `RunOptions` of the step.
+    """
 
     fetches: Any
     feed_dict: dict[Any, Any] | None = None
@@ -19,7 +24,13 @@ class SessionRunArgs(NamedTuple):
 
 @export("estimator.SessionRunValues", "train.SessionRunValues")
 class SessionRunValues(NamedTuple):
-    """The values of a hook's fetches and the metadata of the step."""
+    """The values of a hook's fetches and the metadata of the step.
+
+    Args:
+        results: Values of the fetches.
+        options: `RunOptions` of the step.
+        run_metadata: What the step reported, a `RunMetadata`.
+    """
 
     results: Any
     options: Any
@@ -28,7 +39,12 @@ class SessionRunValues(NamedTuple):
 
 @export("estimator.SessionRunContext", "train.SessionRunContext")
 class SessionRunContext:
-    """The context of one `run` call: its arguments, the session, and a request to stop."""
+    """The context of one `run` call: its arguments, the session, and a request to stop.
+
+    Args:
+        original_args: The arguments of the caller's `run`.
+        session: The plain session.
+    """
 
     original_args = ReadOnly[SessionRunArgs]("The arguments of the call of `run`.")
     session = ReadOnly[Any]("The session of the step.")

@@ -34,7 +34,15 @@ _VARIABLES = ("Variable", "VariableV2")
 
 @export("train.Supervisor")
 class Supervisor:
-    """Restores or initializes a model, saves it and its summaries in the background, and stops all threads together."""
+    """Restores or initializes a model, saves it and its summaries in the background, and stops all threads together.
+
+    Args:
+        logdir: Folder for checkpoints and event files; None writes none.
+        global_step: The global step; by default found by its name.
+        save_model_secs: Seconds between checkpoints; 0 saves none.
+        stop_grace_secs: Seconds to wait for threads to stop.
+        session_manager: The `SessionManager` to use.
+    """
 
     USE_DEFAULT: ClassVar[Any] = 0
 

@@ -63,6 +63,13 @@ def MonitoredTrainingSession(
     where c is the measured cost of a save and m the mean time between failures of the runs in this folder (initially a
     day), at least 10 and at most 600 seconds. With `asynchronous_checkpoints` files are written while training
     continues.
+
+    Args:
+        save_checkpoint_secs: Seconds between checkpoints; by default derived from what a save costs.
+        log_step_count_steps: Steps between reports of the speed.
+        save_checkpoint_steps: Steps between checkpoints; None or 0 saves none.
+        summary_dir: Folder of the summaries; by default `checkpoint_dir`.
+        asynchronous_checkpoints: Whether files are written in the background while training goes on.
     """
     scaffold = scaffold or Scaffold()
     if not is_chief and _initializes_itself():

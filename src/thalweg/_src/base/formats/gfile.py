@@ -47,7 +47,12 @@ def _typed_errors(path: Any = None) -> Iterator[None]:
 
 @export("gfile.FastGFile", "gfile.GFile", "gfile.Open", "io.gfile.GFile")
 class GFile:
-    """A file, opened at first use; text is UTF-8 unless the mode contains "b"."""
+    """A file, opened at first use; text is UTF-8 unless the mode contains "b".
+
+    Args:
+        name: Path of the file.
+        mode: How to open it, as in Python's `open`; "r" by default.
+    """
 
     name = ReadOnly[Any]("The path of the file.")
     mode = ReadOnly[str]("The mode in which the file is opened.")
@@ -281,7 +286,12 @@ def walk(
 
 @export("io.gfile.join")
 def join(path: PathLike, *paths: PathLike) -> Any:
-    """Joins parts of a path."""
+    """Joins parts of a path.
+
+    Args:
+        path: First part of the path.
+        *paths: Further parts of the path.
+    """
     return os.path.join(path, *paths)
 
 

@@ -97,7 +97,12 @@ class TFRecordOptions:
 
 @export("io.TFRecordWriter", "python_io.TFRecordWriter")
 class TFRecordWriter:
-    """Writes records to a file; a context manager that closes it."""
+    """Writes records to a file; a context manager that closes it.
+
+    Args:
+        path: Path of the file.
+        options: A `TFRecordOptions` with the compression of the file.
+    """
 
     def __init__(self, path: PathLike, options: TFRecordOptions | str | None = None) -> None:
         if not isinstance(options, TFRecordOptions):
@@ -146,7 +151,12 @@ class TFRecordWriter:
 
 @export("io.tf_record_iterator", "python_io.tf_record_iterator")
 def tf_record_iterator(path: PathLike, options: TFRecordOptions | str | None = None) -> Iterator[bytes]:
-    """Yields the records of a file; a truncated or damaged one raises DataLossError."""
+    """Yields the records of a file; a truncated or damaged one raises DataLossError.
+
+    Args:
+        path: Path of the file.
+        options: A `TFRecordOptions` with the compression of the file.
+    """
     compression = TFRecordOptions.get_compression_type_string(options)
     for _, record in records_of(path, compression):
         yield record

@@ -37,11 +37,19 @@ as_str = as_text
 
 @export("compat.as_str_any")
 def as_str_any(value: Any, encoding: str = "utf-8") -> str:
-    """Returns str as it is, bytes decoded, and any other object as its str()."""
+    """Returns str as it is, bytes decoded, and any other object as its str().
+
+    Args:
+        value: The value to convert.
+    """
     return as_text(value, encoding) if isinstance(value, bytes) else str(value)
 
 
 @export("compat.path_to_str")
 def path_to_str(path: Any) -> Any:
-    """Returns the string of a path object; anything else unchanged."""
+    """Returns the string of a path object; anything else unchanged.
+
+    Args:
+        path: A path object, or anything else.
+    """
     return as_str_any(os.fspath(path)) if hasattr(path, "__fspath__") else path

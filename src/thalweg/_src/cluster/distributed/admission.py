@@ -42,7 +42,7 @@ class Admission(Generic[K]):
     """The connections of a port.
 
     Args:
-      limits: How many there may be, and for how long.
+        limits: How many there may be, and for how long.
     """
 
     def __init__(self, limits: ConnectionLimits) -> None:

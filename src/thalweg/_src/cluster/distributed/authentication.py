@@ -58,12 +58,12 @@ def server(
     """Returns a gRPC server that listens at an address once it is started, and its port.
 
     Args:
-      address: host and port; the port 0 stands for any free one.
-      credentials: what clients have to prove.
-      handlers: the generic handlers of all calls.
-      pool: the threads that run the calls.
-      max_message_bytes: the limit on the size of a message.
-      connections: takes the calls that are accepted and refused.
+        address: host and port; the port 0 stands for any free one.
+        credentials: what clients have to prove.
+        handlers: the generic handlers of all calls.
+        pool: the threads that run the calls.
+        max_message_bytes: the limit on the size of a message.
+        connections: takes the calls that are accepted and refused.
     """
     import grpc
 
@@ -92,10 +92,10 @@ def channel(
     A call fails with an UnauthenticatedError if the server does not prove itself.
 
     Args:
-      address: host and port.
-      credentials: those of this process.
-      max_message_bytes: the limit on the size of a message.
-      options: further options of gRPC.
+        address: host and port.
+        credentials: those of this process.
+        max_message_bytes: the limit on the size of a message.
+        options: further options of gRPC.
     """
     import grpc
 

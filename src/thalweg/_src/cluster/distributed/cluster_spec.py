@@ -11,7 +11,11 @@ from thalweg._src.base.export import export
 
 @export("train.ClusterSpec")
 class ClusterSpec:
-    """The tasks of a cluster by job, each with its network address."""
+    """The tasks of a cluster by job, each with its network address.
+
+    Args:
+        cluster: Addresses by job, each a list or a dictionary by task number; a `ClusterDef`; or a `ClusterSpec`.
+    """
 
     _jobs: dict[str, dict[int, str]]
 

@@ -47,11 +47,11 @@ class Gate:
     """Accepts connections at a unix socket and at a TCP port.
 
     Args:
-      host: the address of the TCP port.
-      task: the name of this task, which clients must expect.
-      credentials: what clients have to prove.
-      take: takes a connection that has proved itself, on a thread of its own.
-      limits: how many others there may be, and for how long.
+        host: the address of the TCP port.
+        task: the name of this task, which clients must expect.
+        credentials: what clients have to prove.
+        take: takes a connection that has proved itself, on a thread of its own.
+        limits: how many others there may be, and for how long.
     """
 
     def __init__(

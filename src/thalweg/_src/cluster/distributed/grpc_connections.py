@@ -46,7 +46,7 @@ class GrpcConnections:
     """Closes connections at limits, and those that make no call that is accepted, on a thread of its own.
 
     Args:
-      limits: How many there may be, and for how long.
+        limits: How many there may be, and for how long.
     """
 
     def __init__(self, limits: ConnectionLimits) -> None:

@@ -55,13 +55,13 @@ def connect(
     """Proves this end to the server of a connected socket and the reverse; returns the socket, or TLS over it.
 
     Args:
-      sock: the socket, which is closed if the handshake fails.
-      credentials: those of this process.
-      host: the name or IP address that the certificate of the server must have.
-      role: what the connection is for.
-      task: the name of this end.
-      peer: the name of the task that is expected at the other end.
-      seconds: the time limit of the whole handshake.
+        sock: the socket, which is closed if the handshake fails.
+        credentials: those of this process.
+        host: the name or IP address that the certificate of the server must have.
+        role: what the connection is for.
+        task: the name of this end.
+        peer: the name of the task that is expected at the other end.
+        seconds: the time limit of the whole handshake.
     """
     return finish(_connect(sock, credentials, host, (role, task, peer), seconds), sock, seconds)
 
@@ -106,10 +106,10 @@ def accept(sock: socket.socket, credentials: Credentials, *, task: str, seconds:
     socket, or TLS over it, and what the client says about itself.
 
     Args:
-      sock: the socket, which is closed if the handshake fails.
-      credentials: those of this process.
-      task: the name of this end, which the client must expect.
-      seconds: the time limit of the whole handshake.
+        sock: the socket, which is closed if the handshake fails.
+        credentials: those of this process.
+        task: the name of this end, which the client must expect.
+        seconds: the time limit of the whole handshake.
     """
     with _Wire(sock, "the client", seconds) as wire:
         yield from wire.start_tls(credentials, None)

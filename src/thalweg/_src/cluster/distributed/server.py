@@ -47,7 +47,16 @@ def find_server(target: str) -> LocalTask | None:
 
 @export("train.Server", "distribute.Server")
 class Server:
-    """A task of a cluster: runs the steps of sessions that connect to it, and its part of those of other tasks."""
+    """A task of a cluster: runs the steps of sessions that connect to it, and its part of those of other tasks.
+
+    Args:
+        server_or_cluster_def: A `ServerDef`, or a cluster in any form that makes a `ClusterSpec`.
+        job_name: Name of the job that the task belongs to; may be None if there is one job.
+        task_index: Number of the task in its job; may be None if the job has one task.
+        protocol: Protocol of the servers: "grpc".
+        config: A `ConfigProto` with the options of sessions that set none.
+        start: Whether the server is started now, not by `start`.
+    """
 
     def __init__(
         self,

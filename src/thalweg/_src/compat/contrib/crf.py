@@ -35,7 +35,11 @@ from thalweg._src.training.variables.variable_scope import VariableScope, get_va
 def crf_sequence_score(
     inputs: TensorLike, tag_indices: TensorLike, sequence_lengths: TensorLike, transition_params: TensorLike
 ) -> Tensor:
-    """Returns the score of each sequence of tags: potentials [batch, time, tags], indices [batch, time]."""
+    """Returns the score of each sequence of tags: potentials [batch, time, tags], indices [batch, time].
+
+    Args:
+        inputs: Unary scores [batch, time, tags].
+    """
     inputs = _potentials(inputs)
     unary = crf_unary_score(tag_indices, sequence_lengths, inputs)
     return unary + crf_binary_score(tag_indices, sequence_lengths, transition_params)
@@ -45,7 +49,11 @@ def crf_sequence_score(
 def crf_multitag_sequence_score(
     inputs: TensorLike, tag_bitmap: TensorLike, sequence_lengths: TensorLike, transition_params: TensorLike
 ) -> Tensor:
-    """Returns the log-sum-exp of the scores of the sequences whose tags are all set in a mask."""
+    """Returns the log-sum-exp of the scores of the sequences whose tags are all set in a mask.
+
+    Args:
+        inputs: Unary scores [batch, time, tags].
+    """
     inputs = _potentials(inputs)
     bits = convert_to_tensor(tag_bitmap, dtypes.bool, name="tag_bitmap")
     allowed = where(bits, inputs, zeros_like(inputs) - cast(float("inf"), inputs.dtype))
@@ -54,7 +62,11 @@ def crf_multitag_sequence_score(
 
 @export("contrib.crf.crf_log_norm")
 def crf_log_norm(inputs: TensorLike, sequence_lengths: TensorLike, transition_params: TensorLike) -> Tensor:
-    """Returns the log partition function: the log-sum-exp of the scores of all sequences; 0 for an empty sequence."""
+    """Returns the log partition function: the log-sum-exp of the scores of all sequences; 0 for an empty sequence.
+
+    Args:
+        inputs: Unary scores [batch, time, tags].
+    """
     inputs = _potentials(inputs)
     lengths = _lengths(sequence_lengths)
     _, alphas = dynamic_rnn(
@@ -75,7 +87,12 @@ def crf_log_likelihood(
     sequence_lengths: TensorLike,
     transition_params: TensorLike | None = None,
 ) -> tuple[Tensor, Any]:
-    """Returns the log-likelihood of each sequence of tags, and the transition scores, by default a variable."""
+    """Returns the log-likelihood of each sequence of tags, and the transition scores, by default a variable.
+
+    Args:
+        inputs: Unary scores [batch, time, tags].
+        transition_params: Transition scores [tags, tags]; None makes a variable.
+    """
     inputs = _potentials(inputs)
     if transition_params is None:
         tags = inputs.shape[2].value
@@ -88,7 +105,11 @@ def crf_log_likelihood(
 
 @export("contrib.crf.crf_unary_score")
 def crf_unary_score(tag_indices: TensorLike, sequence_lengths: TensorLike, inputs: TensorLike) -> Tensor:
-    """Returns the summed potentials of the tags of each sequence."""
+    """Returns the summed potentials of the tags of each sequence.
+
+    Args:
+        inputs: Unary scores [batch, time, tags].
+    """
     inputs, tags = _potentials(inputs), convert_to_tensor(tag_indices, name="tag_indices")
     chosen = squeeze(gather(inputs, expand_dims(tags, 2), batch_dims=2), [2])
     return reduce_sum(chosen * sequence_mask(_lengths(sequence_lengths), shape_of(tags)[1], inputs.dtype), 1)
@@ -208,7 +229,11 @@ def crf_decode(
 
 @export("contrib.crf.viterbi_decode")
 def viterbi_decode(score: TensorLike, transition_params: TensorLike) -> tuple[list[int], Any]:
-    """Returns the best sequence of tags and its score, from NumPy arrays [time, tags] and [tags, tags]."""
+    """Returns the best sequence of tags and its score, from NumPy arrays [time, tags] and [tags, tags].
+
+    Args:
+        score: Unary scores [time, tags].
+    """
     score, transition_params = np.asarray(score), np.asarray(transition_params)
     if score.ndim != 2:
         raise ValueError(f"score: expected an array [time, tags], received shape {score.shape}")

@@ -244,7 +244,13 @@ class CudnnGRUSaveable(CudnnOpaqueParamsSaveable):
 
 
 class CudnnRNN(Layer):
-    """The base class of the layers: a network of one or more recurrent layers with one variable, `opaque_kernel`."""
+    """The base class of the layers: a network of one or more recurrent layers with one variable, `opaque_kernel`.
+
+    Args:
+        direction: "unidirectional" or "bidirectional".
+        dropout: Probability that an output of a layer is dropped on its way to the next one.
+        seed: Seed of dropout and of the initial weights.
+    """
 
     _rnn_mode = ""
     _saveable_class: type[CudnnOpaqueParamsSaveable]

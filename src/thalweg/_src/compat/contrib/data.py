@@ -35,7 +35,13 @@ def sliding_window_batch(
     window_shift: TensorLike | None = None,
     window_stride: TensorLike = 1,
 ) -> Transformation:
-    """Returns a transformation to batches of sliding windows."""
+    """Returns a transformation to batches of sliding windows.
+
+    Args:
+        stride: Deprecated name of `window_shift`.
+        window_shift: Number of elements between the starts of windows.
+        window_stride: Number of elements between neighbours in a window.
+    """
     if stride is not None and window_shift is not None:
         raise ValueError("Cannot specify both `stride` and `window_shift`")
     shift = window_shift if window_shift is not None else 1 if stride is None else stride

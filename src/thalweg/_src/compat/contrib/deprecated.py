@@ -19,13 +19,21 @@ from thalweg._src.training.nn.summaries import collected, merge, merge_all
 
 @export("contrib.deprecated.scalar_summary")
 def scalar_summary(tags: TensorLike, values: TensorLike, collections: Any = None, name: str | None = None) -> Tensor:
-    """Returns a summary of scalars, one per tag."""
+    """Returns a summary of scalars, one per tag.
+
+    Args:
+        tags: The tags, with the shape of `values`.
+    """
     return collected(scalar_op(tags, values, name=name), collections)
 
 
 @export("contrib.deprecated.histogram_summary")
 def histogram_summary(tag: TensorLike, values: TensorLike, collections: Any = None, name: str | None = None) -> Tensor:
-    """Returns a histogram summary."""
+    """Returns a histogram summary.
+
+    Args:
+        tag: The tag.
+    """
     return collected(histogram_op(tag, values, name=name), collections)
 
 
@@ -33,7 +41,11 @@ def histogram_summary(tag: TensorLike, values: TensorLike, collections: Any = No
 def image_summary(
     tag: TensorLike, tensor: TensorLike, max_images: int = 3, collections: Any = None, name: str | None = None
 ) -> Tensor:
-    """Returns a summary of the first images of a batch."""
+    """Returns a summary of the first images of a batch.
+
+    Args:
+        tag: The tag.
+    """
     return collected(image_op(tag, tensor, max_images=max_images, name=name), collections)
 
 
@@ -46,7 +58,12 @@ def audio_summary(
     collections: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Returns a summary of the first clips of a batch."""
+    """Returns a summary of the first clips of a batch.
+
+    Args:
+        tag: The tag.
+        max_outputs: Number of clips at most.
+    """
     return collected(audio_summary_v2(tag, tensor, sample_rate, max_outputs=max_outputs, name=name), collections)
 
 

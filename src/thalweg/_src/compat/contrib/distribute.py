@@ -51,7 +51,11 @@ def _gpus(count: int) -> list[str] | None:
 
 @export("contrib.distribute.MirroredStrategy")
 class MirroredStrategy(Strategy):
-    """Synchronous training on several devices of a process, with batches per replica."""
+    """Synchronous training on several devices of a process, with batches per replica.
+
+    Args:
+        devices: Names of the devices of replicas; by default all GPUs, or the CPU.
+    """
 
     def __init__(
         self,
@@ -94,7 +98,12 @@ class ParameterServerStrategy(Strategy):
 
 @export("contrib.distribute.DistributeConfig")
 class DistributeConfig(NamedTuple):
-    """The strategies of an Estimator, and the cluster that it trains in from outside."""
+    """The strategies of an Estimator, and the cluster that it trains in from outside.
+
+    Args:
+        train_distribute: The strategy of training.
+        eval_distribute: The strategy of evaluation.
+    """
 
     train_distribute: Any = None
     eval_distribute: Any = None
@@ -138,7 +147,11 @@ class StandardInputStep(Step):
 
 @export("contrib.distribute.StandardSingleLossStep")
 class StandardSingleLossStep(StandardInputStep):
-    """Steps that minimize `loss_fn(context, inputs)` of each replica, several of them in one step of a session."""
+    """Steps that minimize `loss_fn(context, inputs)` of each replica, several of them in one step of a session.
+
+    Args:
+        loss_fn: Function from a context and the inputs of a replica to its loss.
+    """
 
     def __init__(
         self,

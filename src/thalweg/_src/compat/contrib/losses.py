@@ -49,14 +49,22 @@ def log_loss(
     epsilon: float = 1e-7,
     scope: str | None = None,
 ) -> Tensor:
-    """Returns the cross entropy of predicted probabilities."""
+    """Returns the cross entropy of predicted probabilities.
+
+    Args:
+        epsilon: A small number that keeps logarithms finite.
+    """
     return plain.log_loss(labels, predictions, weights, epsilon, scope)
 
 
 @export("contrib.losses.hinge_loss", "contrib.slim.losses.hinge_loss")
 @add_arg_scope
 def hinge_loss(logits: TensorLike, labels: Any = None, scope: str | None = None) -> Tensor:
-    """Returns the hinge loss of each element, for labels 0 and 1."""
+    """Returns the hinge loss of each element, for labels 0 and 1.
+
+    Args:
+        labels: Labels 0 and 1.
+    """
     with name_scope(scope, "hinge_loss", [logits, labels]):
         logits = convert_to_tensor(logits)
         signs: Any = 2 * cast(labels, logits.dtype) - 1
@@ -108,7 +116,11 @@ def softmax_cross_entropy(
 def sparse_softmax_cross_entropy(
     logits: TensorLike, labels: TensorLike, weights: TensorLike = 1.0, scope: str | None = None
 ) -> Tensor:
-    """Returns the cross entropy of mutually exclusive classes, for integer labels."""
+    """Returns the cross entropy of mutually exclusive classes, for integer labels.
+
+    Args:
+        labels: Class of each example.
+    """
     labels = convert_to_tensor(labels)
     if labels.dims is not None and len(labels.dims) == 2 and labels.dims[1] == 1:
         labels = squeeze(labels, [1])

@@ -51,7 +51,11 @@ def _same_label(labels: Any) -> Tensor:
 def contrastive_loss(
     labels: TensorLike, embeddings_anchor: TensorLike, embeddings_positive: TensorLike, margin: float = 1.0
 ) -> Tensor:
-    """Returns the mean loss of pairs, which pulls pairs of label 1 together and pushes others apart up to a margin."""
+    """Returns the mean loss of pairs, which pulls pairs of label 1 together and pushes others apart up to a margin.
+
+    Args:
+        labels: The label of each example, or of contrastive_loss whether each pair is one of equals.
+    """
     with name_scope(None, "contrastive_loss", [labels, embeddings_anchor, embeddings_positive]):
         anchor = convert_to_tensor(embeddings_anchor)
         squares = reduce_sum(square(anchor - embeddings_positive), 1)
@@ -65,6 +69,9 @@ def triplet_semihard_loss(labels: TensorLike, embeddings: TensorLike, margin: fl
     """Returns the triplet loss with semi-hard negatives: the nearest beyond the positive, or else the farthest.
 
     Distances are squared. The loss is the mean over all pairs of examples with one label.
+
+    Args:
+        labels: The label of each example, or of contrastive_loss whether each pair is one of equals.
     """
     with name_scope(None, "triplet_semihard_loss", [labels, embeddings]):
         distances = _distances(convert_to_tensor(embeddings), squared=True)
@@ -106,7 +113,11 @@ def npairs_loss(
     reg_lambda: float = 0.002,
     print_losses: bool = False,
 ) -> Tensor:
-    """Returns the N-pairs loss: the cross entropy of choosing a positive of the anchor's label by similarity."""
+    """Returns the N-pairs loss: the cross entropy of choosing a positive of the anchor's label by similarity.
+
+    Args:
+        labels: The label of each example, or of contrastive_loss whether each pair is one of equals.
+    """
     with name_scope(None, "npairs_loss", [labels, embeddings_anchor, embeddings_positive]):
         anchor, positive = convert_to_tensor(embeddings_anchor), convert_to_tensor(embeddings_positive)
         return _npairs(cast(_same_label(labels), anchor.dtype), anchor, positive, reg_lambda, print_losses)
@@ -130,7 +141,11 @@ def npairs_loss_multilabel(
 
 @export(f"{_SPACE}.lifted_struct_loss")
 def lifted_struct_loss(labels: TensorLike, embeddings: TensorLike, margin: float = 1.0) -> Tensor:
-    """Returns the lifted structured loss, which compares each pair of one label with all negatives of both."""
+    """Returns the lifted structured loss, which compares each pair of one label with all negatives of both.
+
+    Args:
+        labels: The label of each example, or of contrastive_loss whether each pair is one of equals.
+    """
     with name_scope(None, "lifted_struct_loss", [labels, embeddings]):
         distances = _distances(convert_to_tensor(embeddings), squared=False)
         same = _same_label(labels)

@@ -96,7 +96,13 @@ class DataSet:
 
 @export("contrib.learn.datasets.base.Datasets")
 class Datasets(NamedTuple):
-    """The examples for training, validation and test."""
+    """The examples for training, validation and test.
+
+    Args:
+        train: The examples for training.
+        validation: The examples for validation.
+        test: The examples for tests.
+    """
 
     train: DataSet
     validation: DataSet

@@ -118,7 +118,14 @@ def deprecated_flipped_sigmoid_cross_entropy_with_logits(
 @export("contrib.nn.sampled_sparse_softmax_loss")
 @parameters_of(sampled_softmax_loss, without=["num_true", "seed"], name="sampled_sparse_softmax_loss")
 def sampled_sparse_softmax_loss(**given: Any) -> Tensor:
-    """Returns the softmax cross entropy of each example over its one true class and the sampled classes."""
+    """Returns the softmax cross entropy of each example over its one true class and the sampled classes.
+
+    Args:
+        weights: Embeddings of the classes, [classes, size], or the parts of them.
+        biases: Biases of the classes.
+        labels: The true values.
+        inputs: The input tensor.
+    """
     labels = convert_to_tensor(given["labels"], name="labels")
     given["labels"] = labels if labels.shape.ndims == 2 else reshape(labels, [-1, 1])
     logits, _ = _sampled_logits(**given, num_true=1, seed=None)
@@ -145,6 +152,7 @@ def rank_sampled_softmax_loss(
     """Returns the sampled softmax loss over those of the sampled classes that the batch scores highest.
 
     Args:
+        weights: Embeddings of the classes, [classes, size], or the parts of them.
         num_resampled: Number of the sampled classes that are used.
         resampling_temperature: Divisor of the logits by which the sampled classes are ranked.
     """

@@ -108,6 +108,9 @@ def from_saved_model(**arguments: Any) -> SavedModelPredictor:
 
     trusted: by default the model may read files and have Savers, but neither write other files nor call Python
     functions of this process, as it can with True; False refuses all that reaches outside, apart from its Savers
+
+    Args:
+        graph: Graph to load into; by default a new one.
     """
     return SavedModelPredictor(**arguments)
 

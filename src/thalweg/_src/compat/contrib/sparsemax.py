@@ -21,7 +21,11 @@ from thalweg._src.graph.types import TensorLike
 
 @export("contrib.sparsemax.sparsemax")
 def sparsemax(logits: TensorLike, name: str | None = None) -> Tensor:
-    """Projects each row of logits onto the probability simplex, which gives sparse probabilities."""
+    """Projects each row of logits onto the probability simplex, which gives sparse probabilities.
+
+    Args:
+        logits: The scores [batch, classes].
+    """
     with name_scope(name, "sparsemax", [logits]):
         logits = convert_to_tensor(logits, name="logits")
         logits.get_shape().assert_has_rank(2)
@@ -42,7 +46,13 @@ def sparsemax(logits: TensorLike, name: str | None = None) -> Tensor:
 
 @export("contrib.sparsemax.sparsemax_loss")
 def sparsemax_loss(logits: TensorLike, sparsemax: TensorLike, labels: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the sparsemax loss of each row, whose gradient is sparsemax(logits) - labels."""
+    """Returns the sparsemax loss of each row, whose gradient is sparsemax(logits) - labels.
+
+    Args:
+        logits: The scores [batch, classes].
+        sparsemax: Value of `sparsemax(logits)`.
+        labels: True distributions [batch, classes].
+    """
     with name_scope(name, "sparsemax_loss", [logits, sparsemax, labels]):
         logits = convert_to_tensor(logits, name="logits")
         chances = convert_to_tensor(sparsemax, name="sparsemax")

@@ -111,7 +111,13 @@ class BaseStagingArea:
 
 @export("contrib.staging.StagingArea")
 class StagingArea(BaseStagingArea):
-    """A FIFO buffer of values on a device, to pipeline steps."""
+    """A FIFO buffer of values on a device, to pipeline steps.
+
+    Args:
+        dtypes: Element type of each component.
+        capacity: Largest number of elements held; 0 sets no limit.
+        memory_limit: Largest number of bytes held; 0 sets no limit.
+    """
 
     def put(self, values: Any, name: str | None = None) -> Operation:
         """Returns an operation that puts values; it blocks while the area is full."""

@@ -42,6 +42,10 @@ def register_placer(name: str, function: Placer, compared: bool = True) -> Place
 
     It takes a Problem and returns a device of `group.feasible` for each group of `problem.groups`.
     compared: whether the best single device is used instead unless the simulated choice is faster by a fifth
+
+    Args:
+        name: Name of the placer in `config.experimental.placer`.
+        function: Function from a Problem to a device for each group.
     """
     PLACERS.register(name, Entry(function, compared))
     return function
@@ -49,7 +53,11 @@ def register_placer(name: str, function: Placer, compared: bool = True) -> Place
 
 @export("placer")
 def placer(name: str, compared: bool = True) -> Callable[[Function], Function]:
-    """Registers the decorated function as a placer."""
+    """Registers the decorated function as a placer.
+
+    Args:
+        name: Name of the placer in `config.experimental.placer`.
+    """
 
     def register(function: Function) -> Function:
         register_placer(name, function, compared)

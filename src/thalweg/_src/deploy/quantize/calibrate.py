@@ -60,6 +60,14 @@ class CalibratedModel:
     inputs, outputs: the names of tensors by the names of the signature
     ranges: the measured ranges of activations, by the names of nodes
     original: the same graph without rounding
+
+    Args:
+        graph_def: The graph that rounds.
+        inputs: Names of the tensors that are fed, by key.
+        outputs: Names of the tensors that are fetched, by key.
+        ranges: Ranges of activations, by the names of nodes.
+        original: The graph that does not round.
+        weight_bits: Bits of a weight.
     """
 
     graph_def: Any = field(repr=False)
@@ -142,6 +150,21 @@ def calibrate(
 
     The model is the folder of a SavedModel, or a frozen GraphDef with the names of its inputs and outputs. Batch
     normalization is folded into weights first.
+
+    Args:
+        model: The folder of a SavedModel, or a frozen GraphDef.
+        dataset: A `tf.data.Dataset`, a function that returns one, or an iterable of batches: arrays, dictionaries by
+            the names of inputs, or pairs of these and labels.
+        inputs: Names of the tensors that a GraphDef takes, or a dictionary from the dataset's keys to them.
+        outputs: Names of the tensors that a GraphDef gives, or a dictionary of them.
+        method: "min_max" for the range of all values, "percentile" for one without outliers.
+        percentile: Share of the values, in percent, that is below the upper end of a range.
+        weight_bits: Bits of a weight.
+        activation_bits: Bits of an activation.
+        per_channel: Whether each channel of weights has a range of its own.
+        max_batches: How many elements of the dataset are used; None uses all.
+        tags: Tags of the graph in a SavedModel.
+        signature_def_key: Signature of a SavedModel; by default that for serving, or the only one.
     """
     make = _range_maker(method, percentile)
     for name, bits in (("weight_bits", weight_bits), ("activation_bits", activation_bits)):

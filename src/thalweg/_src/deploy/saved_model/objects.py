@@ -314,6 +314,11 @@ def save(obj: Any, export_dir: PathLike, signatures: Any = None, options: Any = 
 
     signatures: a tf.function with an input_signature, a trace of a function, or a dictionary of them by key; by
     default, what `tf.function` of the object has an input_signature, if there is only one
+
+    Args:
+        obj: An object that checkpoints can track: a module, a Keras model, a `tf.train.Checkpoint`.
+        signatures: Functions that the folder is served by, one or several by key.
+        options: Not used.
     """
     functions = signature_functions(_default_signature(obj) if signatures is None else signatures)
     write_objects(obj, export_dir, functions, session=None if executing_eagerly() else session_for(None))

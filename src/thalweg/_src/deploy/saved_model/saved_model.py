@@ -194,7 +194,12 @@ def simple_save(
     outputs: Mapping[str, Any],
     legacy_init_op: Any = None,
 ) -> None:
-    """Saves the default graph for serving, with one signature."""
+    """Saves the default graph for serving, with one signature.
+
+    Args:
+        outputs: Outputs by name.
+        legacy_init_op: Operation to run after the variables are restored.
+    """
     builder = SavedModelBuilder(export_dir)
     builder.add_meta_graph_and_variables(
         session,

@@ -55,7 +55,12 @@ def _tensor_info(dtype: DType, shape: Any) -> Any:
 
 @export("saved_model.get_tensor_from_tensor_info", "saved_model.utils.get_tensor_from_tensor_info")
 def get_tensor_from_tensor_info(tensor_info: Any, graph: Graph | None = None, import_scope: str | None = None) -> Any:
-    """Returns the tensor that a TensorInfo names, within the import scope if one is given."""
+    """Returns the tensor that a TensorInfo names, within the import scope if one is given.
+
+    Args:
+        tensor_info: The `TensorInfo`.
+        import_scope: Name scope that the graph was imported under.
+    """
     graph = graph or get_default_graph()
 
     def found(name: str) -> Any:
@@ -79,7 +84,12 @@ def get_tensor_from_tensor_info(tensor_info: Any, graph: Graph | None = None, im
 def build_signature_def(
     inputs: Mapping[str, Any] | None = None, outputs: Mapping[str, Any] | None = None, method_name: str | None = None
 ) -> Any:
-    """Returns a signature of inputs and outputs, each a TensorInfo under a name."""
+    """Returns a signature of inputs and outputs, each a TensorInfo under a name.
+
+    Args:
+        outputs: Outputs by name.
+        method_name: Name of the method that the signature serves.
+    """
     message = message_type("SignatureDef")(method_name=method_name)
     for argument, infos in (("inputs", inputs), ("outputs", outputs)):
         require_kind(argument, infos or {}, Mapping, "a dict of TensorInfo messages")
@@ -92,7 +102,11 @@ def build_signature_def(
 
 @export("saved_model.predict_signature_def", "saved_model.signature_def_utils.predict_signature_def")
 def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Any:
-    """Returns a signature with arbitrary inputs and outputs, tensors under names."""
+    """Returns a signature with arbitrary inputs and outputs, tensors under names.
+
+    Args:
+        outputs: Outputs by name.
+    """
     if not inputs:
         raise ValueError("Prediction inputs cannot be None or empty.")
     if not outputs:
@@ -106,7 +120,12 @@ def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any])
 
 @export("saved_model.regression_signature_def", "saved_model.signature_def_utils.regression_signature_def")
 def regression_signature_def(examples: TensorLike, predictions: TensorLike) -> Any:
-    """Returns a signature from serialized examples to one number each."""
+    """Returns a signature from serialized examples to one number each.
+
+    Args:
+        examples: The tensor that takes serialized Examples.
+        predictions: The tensor of predictions.
+    """
     if examples is None:
         raise ValueError("Regression examples cannot be None.")
     if not hasattr(examples, "graph"):
@@ -122,7 +141,13 @@ def regression_signature_def(examples: TensorLike, predictions: TensorLike) -> A
 
 @export("saved_model.classification_signature_def", "saved_model.signature_def_utils.classification_signature_def")
 def classification_signature_def(examples: TensorLike, classes: TensorLike | None, scores: TensorLike | None) -> Any:
-    """Returns a signature from serialized examples to classes, scores or both."""
+    """Returns a signature from serialized examples to classes, scores or both.
+
+    Args:
+        examples: The tensor that takes serialized Examples.
+        classes: The tensor of classes, or None.
+        scores: The tensor of scores, or None.
+    """
     if examples is None:
         raise ValueError("Classification examples cannot be None.")
     if not hasattr(examples, "graph"):

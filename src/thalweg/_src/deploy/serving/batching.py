@@ -42,10 +42,10 @@ class Batcher:
     """Computes requests in batches. All methods are called in the event loop, so that nothing is locked.
 
     Args:
-      parameters: Sizes, timeouts and limits.
-      metrics: Counts the batches.
-      loop: Where it runs, with the threads that compute.
-      clock: Returns the time; deadlines are of the same clock.
+        parameters: Sizes, timeouts and limits.
+        metrics: Counts the batches.
+        loop: Where it runs, with the threads that compute.
+        clock: Returns the time; deadlines are of the same clock.
     """
 
     def __init__(

@@ -31,9 +31,9 @@ class Client:
     Certificates are those that the environment variables THALWEG_SERVING_TLS_... name.
 
     Args:
-      address: Host and port of gRPC, or http:// or https:// with host and port of REST.
-      token: The token of the server; by default that of the environment variable THALWEG_SERVING_TOKEN.
-      timeout: The most seconds that a call may take; None waits without end.
+        address: Host and port of gRPC, or http:// or https:// with host and port of REST.
+        token: The token of the server; by default that of the environment variable THALWEG_SERVING_TOKEN.
+        timeout: The most seconds that a call may take; None waits without end.
     """
 
     def __init__(self, address: str, token: str | None = None, timeout: float | None = None) -> None:
@@ -103,9 +103,9 @@ class AsyncClient:
     """Calls a model server from coroutines, several calls at a time; an asynchronous context manager.
 
     Args:
-      address: Host and port of gRPC, or http:// or https:// with host and port of REST.
-      token: The token of the server; by default that of the environment variable THALWEG_SERVING_TOKEN.
-      timeout: The most seconds that a call may take; None waits without end.
+        address: Host and port of gRPC, or http:// or https:// with host and port of REST.
+        token: The token of the server; by default that of the environment variable THALWEG_SERVING_TOKEN.
+        timeout: The most seconds that a call may take; None waits without end.
     """
 
     def __init__(self, address: str, token: str | None = None, timeout: float | None = None) -> None:

@@ -18,10 +18,10 @@ class Model:
     """A model to serve.
 
     Args:
-      name: Its name for clients.
-      base_path: The folder with a folder for each version, whose name is a number.
-      policy: Which versions are served; by default the latest one.
-      labels: Names of versions, by which clients may address them.
+        name: Its name for clients.
+        base_path: The folder with a folder for each version, whose name is a number.
+        policy: Which versions are served; by default the latest one.
+        labels: Names of versions, by which clients may address them.
     """
 
     name: str
@@ -36,12 +36,12 @@ class BatchingParameters:
     """How requests are put together to batches.
 
     Args:
-      max_batch_size: The most examples in a batch.
-      batch_timeout_micros: How long a batch that is not full waits for more, in microseconds.
-      max_enqueued_batches: How many batches may wait; further requests are refused.
-      num_batch_threads: How many batches are computed at the same time.
-      allowed_batch_sizes: The sizes to which batches are padded, in ascending order; none pads nothing.
-      pad_variable_length_inputs: Whether examples of different shapes are padded to the largest one of a batch.
+        max_batch_size: The most examples in a batch.
+        batch_timeout_micros: How long a batch that is not full waits for more, in microseconds.
+        max_enqueued_batches: How many batches may wait; further requests are refused.
+        num_batch_threads: How many batches are computed at the same time.
+        allowed_batch_sizes: The sizes to which batches are padded, in ascending order; none pads nothing.
+        pad_variable_length_inputs: Whether examples of different shapes are padded to the largest one of a batch.
     """
 
     max_batch_size: int = 1000

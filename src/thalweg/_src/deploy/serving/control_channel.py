@@ -20,7 +20,7 @@ class ControlChannel:
     """One end of a socket, at which a process answers calls of the other one and calls it.
 
     Args:
-      handlers: The functions that the other process may call, by name.
+        handlers: The functions that the other process may call, by name.
     """
 
     def __init__(self, handlers: Handlers) -> None:

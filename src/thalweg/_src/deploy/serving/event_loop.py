@@ -19,9 +19,9 @@ class EventLoop:
     """An asyncio loop on a thread of its own, that of uvloop if it is installed.
 
     Args:
-      threads: How many requests are read and written at the same time beside the loop.
-      batches: How many batches are computed at the same time, on threads that do nothing else: each has OpenMP threads
-        of its own, which sleep between kernels instead of spinning once there are more of them than cores.
+        threads: How many requests are read and written at the same time beside the loop.
+        batches: How many batches are computed at the same time, on threads that do nothing else: each has OpenMP
+            threads of its own, which sleep between kernels instead of spinning once there are more of them than cores.
     """
 
     def __init__(self, threads: int, batches: int) -> None:

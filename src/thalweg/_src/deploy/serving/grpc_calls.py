@@ -17,9 +17,9 @@ class GrpcCalls:
     """Calls a server at an address.
 
     Args:
-      address: Host and port.
-      access: The token and the certificates of this client.
-      timeout: The most seconds that a call may take, or None.
+        address: Host and port.
+        access: The token and the certificates of this client.
+        timeout: The most seconds that a call may take, or None.
     """
 
     def __init__(self, address: str, access: Access, timeout: float | None) -> None:

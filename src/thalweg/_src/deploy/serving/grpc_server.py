@@ -168,10 +168,10 @@ class GrpcServer:
     """A gRPC server at an address.
 
     Args:
-      service: Answers the calls.
-      endpoint: Where it listens, to whom and within which limits.
-      loop: Where it runs.
-      bytes_in_flight: Counts the bytes of requests and answers.
+        service: Answers the calls.
+        endpoint: Where it listens, to whom and within which limits.
+        loop: Where it runs.
+        bytes_in_flight: Counts the bytes of requests and answers.
     """
 
     def __init__(self, service: Service, endpoint: Endpoint, loop: EventLoop, bytes_in_flight: BytesInFlight) -> None:

@@ -80,9 +80,9 @@ class Connection:
     """A connection that was accepted.
 
     Args:
-      port: What it shares with others.
-      end: The socket.
-      address: The address of the client.
+        port: What it shares with others.
+        end: The socket.
+        address: The address of the client.
     """
 
     __slots__ = (

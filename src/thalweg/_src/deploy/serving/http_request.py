@@ -30,8 +30,8 @@ class Request:
     Lengths of bodies have exactly one form that is accepted, so that no proxy can take a part of one for a request.
 
     Args:
-      head: The bytes up to the end of the headers.
-      limits: Those on headers.
+        head: The bytes up to the end of the headers.
+        limits: Those on headers.
     """
 
     __slots__ = (

@@ -31,9 +31,9 @@ class HttpServer:
     """A server at an address.
 
     Args:
-      endpoint: Where it listens, to whom and within which limits.
-      application: Answers the requests.
-      bytes_in_flight: Counts the bytes of requests and answers.
+        endpoint: Where it listens, to whom and within which limits.
+        application: Answers the requests.
+        bytes_in_flight: Counts the bytes of requests and answers.
     """
 
     def __init__(self, endpoint: Endpoint, application: Application, bytes_in_flight: BytesInFlight) -> None:

@@ -20,17 +20,17 @@ class Limits:
     limit, the oldest connection that is not proved is closed, never one whose request is being answered.
 
     Args:
-      connections: How many proved connections each port has. Beyond, idle ones are closed.
-      unproved: How many other connections each port has.
-      unproved_by_address: How many of those come from one address.
-      header_bytes: The size of the headers of a request.
-      headers: The number of headers of a request.
-      header_seconds: The time until a new connection has sent the headers of a request.
-      idle_seconds: The time that a proved connection may be idle.
-      transfer_seconds: The time that a body or an answer may take beyond that of its bytes at `bytes_per_second`.
-      bytes_per_second: The lowest rate of bodies and answers.
-      bytes_in_flight: The size of all requests and answers that the process holds.
-      streams: How many calls one connection of gRPC makes at the same time.
+        connections: How many proved connections each port has. Beyond, idle ones are closed.
+        unproved: How many other connections each port has.
+        unproved_by_address: How many of those come from one address.
+        header_bytes: The size of the headers of a request.
+        headers: The number of headers of a request.
+        header_seconds: The time until a new connection has sent the headers of a request.
+        idle_seconds: The time that a proved connection may be idle.
+        transfer_seconds: The time that a body or an answer may take beyond that of its bytes at `bytes_per_second`.
+        bytes_per_second: The lowest rate of bodies and answers.
+        bytes_in_flight: The size of all requests and answers that the process holds.
+        streams: How many calls one connection of gRPC makes at the same time.
     """
 
     connections: int = 1024
@@ -75,11 +75,11 @@ class Endpoint:
     """Where a protocol is served, to whom and within which limits.
 
     Args:
-      address: Host and port; the port 0 stands for any free one.
-      access: Who may call.
-      limits: What clients may take.
-      max_request_bytes: The limit on the size of a request.
-      reuse_port: Whether other processes may listen at the same address.
+        address: Host and port; the port 0 stands for any free one.
+        access: Who may call.
+        limits: What clients may take.
+        max_request_bytes: The limit on the size of a request.
+        reuse_port: Whether other processes may listen at the same address.
     """
 
     address: str
@@ -103,7 +103,7 @@ class BytesInFlight:
     """The sizes of the requests and answers that a process holds.
 
     Args:
-      limit: The most bytes at the same time.
+        limit: The most bytes at the same time.
     """
 
     def __init__(self, limit: int) -> None:

@@ -45,9 +45,9 @@ class Manager:
     """Keeps the versions in memory that the configuration asks for.
 
     Args:
-      load: A function from model name, version and path to a servable that is ready for requests.
-      poll_seconds: The time between two looks into the folders.
-      reload_below: Folders below which clients may have models loaded, besides those of the configuration.
+        load: A function from model name, version and path to a servable that is ready for requests.
+        poll_seconds: The time between two looks into the folders.
+        reload_below: Folders below which clients may have models loaded, besides those of the configuration.
     """
 
     def __init__(

@@ -26,9 +26,9 @@ class RestCalls:
     """Calls a server at an address.
 
     Args:
-      address: Scheme, host and port, such as http://localhost:8501.
-      access: The token and the certificates of this client.
-      timeout: The most seconds that a call may take, or None.
+        address: Scheme, host and port, such as http://localhost:8501.
+        access: The token and the certificates of this client.
+        timeout: The most seconds that a call may take, or None.
     """
 
     def __init__(self, address: str, access: Access, timeout: float | None) -> None:

@@ -74,10 +74,10 @@ class RestApplication:
     """Answers HTTP requests.
 
     Args:
-      service: Answers the calls.
-      access: Who may call.
-      timeout: The most seconds that a request may take, or None.
-      loop: Where it runs.
+        service: Answers the calls.
+        access: Who may call.
+        timeout: The most seconds that a request may take, or None.
+        loop: Where it runs.
     """
 
     def __init__(self, service: Service, access: Access, timeout: float | None, loop: EventLoop) -> None:
@@ -146,11 +146,11 @@ class RestServer(HttpServer):
     """An HTTP server of the REST API.
 
     Args:
-      service: Answers the calls.
-      endpoint: Where it listens, to whom and within which limits.
-      timeout: The most seconds that a request may take, or None.
-      loop: Where it runs.
-      bytes_in_flight: Counts the bytes of requests and answers.
+        service: Answers the calls.
+        endpoint: Where it listens, to whom and within which limits.
+        timeout: The most seconds that a request may take, or None.
+        loop: Where it runs.
+        bytes_in_flight: Counts the bytes of requests and answers.
     """
 
     def __init__(

@@ -162,12 +162,12 @@ class Servable:
     """A version of a model in memory.
 
     Args:
-      path: The folder of the SavedModel.
-      tags: Those of the graph to load.
-      config: The ConfigProto of its session.
-      name: That of the model.
-      trusted: By default the model may read files of its folder while it is loaded, such as assets, and no others;
-        otherwise as that of `tf.saved_model.load`.
+        path: The folder of the SavedModel.
+        tags: Those of the graph to load.
+        config: The ConfigProto of its session.
+        name: That of the model.
+        trusted: By default the model may read files of its folder while it is loaded, such as assets, and no others;
+            otherwise as that of `tf.saved_model.load`.
     """
 
     def __init__(

@@ -39,28 +39,28 @@ class Options:
     """The settings of a server.
 
     Args:
-      host: The name or address that it listens at.
-      port: The port of gRPC, 0 for any free one, None for none.
-      rest_api_port: The port of REST, 0 for any free one, None for none.
-      batching: How requests are put together; None computes each one at once.
-      poll_seconds: The time between two looks into the folders of the models.
-      max_request_bytes: The limit on the size of a request.
-      limits: What clients may take, as `tf.serving.Limits`.
-      allowed_hosts: Names by which requests of REST may address the server, besides its own.
-      allowed_origins: Web pages that may call it, such as https://example.com.
-      threads: How many requests are computed at the same time without batching, and how many large ones are read.
-      rest_timeout: The most seconds that a REST request may take.
-      latency_bound: The most seconds that any request may take; one that would take longer is refused at once. Without
-        batching parameters, batches are as large as the bound allows.
-      tags: Those of the graphs to load.
-      session_config: A ConfigProto for the sessions of the models.
-      log: A function that takes a line for each request, or None.
-      trusted: By default models may read files of their own folder while they are loaded, such as assets; False refuses
-        those that read any, True allows what `tf.saved_model.load` does then.
-      reload_below: Folders below which clients may have models loaded by HandleReloadConfigRequest, besides the folders
-        of the models that the server is started with.
-      reuse_port: Whether other processes may listen at the same ports. The server then does so once its models are
-        loaded, since from that moment it gets its share of the connections.
+        host: The name or address that it listens at.
+        port: The port of gRPC, 0 for any free one, None for none.
+        rest_api_port: The port of REST, 0 for any free one, None for none.
+        batching: How requests are put together; None computes each one at once.
+        poll_seconds: The time between two looks into the folders of the models.
+        max_request_bytes: The limit on the size of a request.
+        limits: What clients may take, as `tf.serving.Limits`.
+        allowed_hosts: Names by which requests of REST may address the server, besides its own.
+        allowed_origins: Web pages that may call it, such as https://example.com.
+        threads: How many requests are computed at the same time without batching, and how many large ones are read.
+        rest_timeout: The most seconds that a REST request may take.
+        latency_bound: The most seconds that any request may take; one that would take longer is refused at once.
+            Without batching parameters, batches are as large as the bound allows.
+        tags: Those of the graphs to load.
+        session_config: A ConfigProto for the sessions of the models.
+        log: A function that takes a line for each request, or None.
+        trusted: By default models may read files of their own folder while they are loaded, such as assets; False
+            refuses those that read any, True allows what `tf.saved_model.load` does then.
+        reload_below: Folders below which clients may have models loaded by HandleReloadConfigRequest, besides the
+            folders of the models that the server is started with.
+        reuse_port: Whether other processes may listen at the same ports. The server then does so once its models are
+            loaded, since from that moment it gets its share of the connections.
     """
 
     host: str = "127.0.0.1"
@@ -88,10 +88,10 @@ class ModelServer:
     """Serves models over gRPC and REST, as TensorFlow Serving does; a context manager that starts and stops it.
 
     Args:
-      models: The folders of the versions of models, by name, or `tf.serving.Model` objects.
-      reload: What HandleReloadConfigRequest calls instead of changing the models of this process alone.
-      report: What returns the page for Prometheus instead of the metrics of this process alone.
-      **options: The fields of `tf.serving.Options`.
+        models: The folders of the versions of models, by name, or `tf.serving.Model` objects.
+        reload: What HandleReloadConfigRequest calls instead of changing the models of this process alone.
+        report: What returns the page for Prometheus instead of the metrics of this process alone.
+        **options: The fields of `tf.serving.Options`.
     """
 
     def __init__(

@@ -50,13 +50,13 @@ class Service:
     """Answers calls with the models of a manager.
 
     Args:
-      manager: Holds the models.
-      run: Computes inferences, at once or in batches.
-      metrics: Counts the calls.
-      latency_bound: The most seconds that any call may take, or None.
-      log: A function that takes a line for each call, or None.
-      reload: Serves other models; by default the manager does.
-      report: Returns the page that Prometheus reads; by default that of the metrics.
+        manager: Holds the models.
+        run: Computes inferences, at once or in batches.
+        metrics: Counts the calls.
+        latency_bound: The most seconds that any call may take, or None.
+        log: A function that takes a line for each call, or None.
+        reload: Serves other models; by default the manager does.
+        report: Returns the page that Prometheus reads; by default that of the metrics.
     """
 
     def __init__(

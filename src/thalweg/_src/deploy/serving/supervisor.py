@@ -38,12 +38,12 @@ class ServingWorkers:
     """Runs several model servers as processes that share their ports.
 
     Args:
-      count: How many.
-      models: What they serve.
-      options: The fields of `tf.serving.Options` for each of them, as values of JSON.
-      drain_seconds: The time for requests that are being computed at the end.
-      log: Takes lines about workers that have died.
-      environment: The environment variables of the workers.
+        count: How many.
+        models: What they serve.
+        options: The fields of `tf.serving.Options` for each of them, as values of JSON.
+        drain_seconds: The time for requests that are being computed at the end.
+        log: Takes lines about workers that have died.
+        environment: The environment variables of the workers.
     """
 
     def __init__(

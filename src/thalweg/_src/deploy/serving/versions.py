@@ -30,8 +30,8 @@ class Policy:
     """Which versions in a folder are served: the latest ones, specific ones, or all.
 
     Args:
-      latest: How many of the highest numbers; None serves all.
-      specific: The numbers of the versions, which then count instead.
+        latest: How many of the highest numbers; None serves all.
+        specific: The numbers of the versions, which then count instead.
     """
 
     latest: int | None = 1

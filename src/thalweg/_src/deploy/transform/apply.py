@@ -59,7 +59,14 @@ def _unreadable(text: str, position: int, expected: str) -> Exception:
 def TransformGraph(
     input_graph_def: Any, inputs: Sequence[str], outputs: Sequence[str], transforms: Sequence[str]
 ) -> Any:
-    """Returns a GraphDef after transforms, which are applied in order; the argument stays as it is."""
+    """Returns a GraphDef after transforms, which are applied in order; the argument stays as it is.
+
+    Args:
+        input_graph_def: A GraphDef, frozen for most transforms.
+        inputs: Names of the nodes that are fed.
+        outputs: Names of the nodes that are fetched, which keep their names.
+        transforms: Names of transforms with their parameters, as in `remove_nodes(op=Identity)`.
+    """
     if getattr(getattr(input_graph_def, "DESCRIPTOR", None), "name", "") != "GraphDef":
         raise TypeError(f"input_graph_def: expected a GraphDef, received {type(input_graph_def).__name__}")
     for what, given in (("inputs", inputs), ("outputs", outputs), ("transforms", transforms)):

@@ -17,7 +17,12 @@ from thalweg._src.training.nn.losses import Reduction
 
 @export("estimator.BaselineEstimator", "contrib.estimator.BaselineEstimator")
 class BaselineEstimator(Estimator):
-    """A model that ignores its features, with any head."""
+    """A model that ignores its features, with any head.
+
+    Args:
+        optimizer: An optimizer, a function that returns one, or "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD".
+        config: A `RunConfig`; None takes the defaults.
+    """
 
     def __init__(
         self, head: Head, model_dir: PathLike | None = None, optimizer: Any = "Ftrl", config: RunConfig | None = None
@@ -27,7 +32,12 @@ class BaselineEstimator(Estimator):
 
 @export("estimator.BaselineClassifier")
 class BaselineClassifier(Estimator):
-    """A classifier that ignores its features: it learns how frequent each class is."""
+    """A classifier that ignores its features: it learns how frequent each class is.
+
+    Args:
+        optimizer: An optimizer, a function that returns one, or "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD".
+        config: A `RunConfig`; None takes the defaults.
+    """
 
     def __init__(
         self,
@@ -45,7 +55,12 @@ class BaselineClassifier(Estimator):
 
 @export("estimator.BaselineRegressor")
 class BaselineRegressor(Estimator):
-    """A regression that ignores its features: it learns the mean of the labels."""
+    """A regression that ignores its features: it learns the mean of the labels.
+
+    Args:
+        optimizer: An optimizer, a function that returns one, or "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD".
+        config: A `RunConfig`; None takes the defaults.
+    """
 
     def __init__(
         self,

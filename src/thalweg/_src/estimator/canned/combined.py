@@ -18,7 +18,11 @@ from thalweg._src.training.nn.losses import Reduction
 
 @export("estimator.DNNLinearCombinedEstimator", "contrib.estimator.DNNLinearCombinedEstimator")
 class DNNLinearCombinedEstimator(Estimator):
-    """A linear model and a network, trained together, with any head."""
+    """A linear model and a network, trained together, with any head.
+
+    Args:
+        config: A `RunConfig`; None takes the defaults.
+    """
 
     def __init__(
         self,
@@ -53,7 +57,11 @@ class DNNLinearCombinedEstimator(Estimator):
 
 @export("estimator.DNNLinearCombinedClassifier")
 class DNNLinearCombinedClassifier(Estimator):
-    """A linear model and a network, trained together, that classify."""
+    """A linear model and a network, trained together, that classify.
+
+    Args:
+        config: A `RunConfig`; None takes the defaults.
+    """
 
     def __init__(
         self,
@@ -94,7 +102,11 @@ class DNNLinearCombinedClassifier(Estimator):
 
 @export("estimator.DNNLinearCombinedRegressor")
 class DNNLinearCombinedRegressor(Estimator):
-    """A linear model and a network, trained together, that predict numbers."""
+    """A linear model and a network, trained together, that predict numbers.
+
+    Args:
+        config: A `RunConfig`; None takes the defaults.
+    """
 
     def __init__(
         self,

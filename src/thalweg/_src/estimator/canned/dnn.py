@@ -18,7 +18,13 @@ from thalweg._src.training.nn.losses import Reduction
 
 @export("estimator.DNNEstimator", "contrib.estimator.DNNEstimator")
 class DNNEstimator(Estimator):
-    """A network of dense layers with any head."""
+    """A network of dense layers with any head.
+
+    Args:
+        optimizer: An optimizer, a function that returns one, or "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD".
+        activation_fn: Function applied to each hidden layer; None applies none.
+        config: A `RunConfig`; None takes the defaults.
+    """
 
     def __init__(
         self,
@@ -42,7 +48,13 @@ class DNNEstimator(Estimator):
 
 @export("estimator.DNNClassifier")
 class DNNClassifier(Estimator):
-    """A network of dense layers that classifies."""
+    """A network of dense layers that classifies.
+
+    Args:
+        optimizer: An optimizer, a function that returns one, or "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD".
+        activation_fn: Function applied to each hidden layer; None applies none.
+        config: A `RunConfig`; None takes the defaults.
+    """
 
     def __init__(
         self,
@@ -70,7 +82,13 @@ class DNNClassifier(Estimator):
 
 @export("estimator.DNNRegressor")
 class DNNRegressor(Estimator):
-    """A network of dense layers that predicts numbers."""
+    """A network of dense layers that predicts numbers.
+
+    Args:
+        optimizer: An optimizer, a function that returns one, or "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD".
+        activation_fn: Function applied to each hidden layer; None applies none.
+        config: A `RunConfig`; None takes the defaults.
+    """
 
     def __init__(
         self,

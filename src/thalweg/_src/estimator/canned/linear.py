@@ -17,7 +17,14 @@ from thalweg._src.training.nn.losses import Reduction
 
 @export("estimator.LinearEstimator", "contrib.estimator.LinearEstimator")
 class LinearEstimator(Estimator):
-    """A linear model with any head."""
+    """A linear model with any head.
+
+    Args:
+        optimizer: An optimizer, a function that returns one, or "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD".
+        config: A `RunConfig`; None takes the defaults.
+        partitioner: Function that splits the variables; by default one for large ones.
+        sparse_combiner: How several categories of one example are combined: "sum", "mean" or "sqrtn".
+    """
 
     def __init__(
         self,
@@ -35,7 +42,14 @@ class LinearEstimator(Estimator):
 
 @export("estimator.LinearClassifier")
 class LinearClassifier(Estimator):
-    """A linear model that classifies."""
+    """A linear model that classifies.
+
+    Args:
+        optimizer: An optimizer, a function that returns one, or "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD".
+        config: A `RunConfig`; None takes the defaults.
+        partitioner: Function that splits the variables; by default one for large ones.
+        sparse_combiner: How several categories of one example are combined: "sum", "mean" or "sqrtn".
+    """
 
     def __init__(
         self,
@@ -58,7 +72,14 @@ class LinearClassifier(Estimator):
 
 @export("estimator.LinearRegressor")
 class LinearRegressor(Estimator):
-    """A linear model of numbers."""
+    """A linear model of numbers.
+
+    Args:
+        optimizer: An optimizer, a function that returns one, or "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD".
+        config: A `RunConfig`; None takes the defaults.
+        partitioner: Function that splits the variables; by default one for large ones.
+        sparse_combiner: How several categories of one example are combined: "sum", "mean" or "sqrtn".
+    """
 
     def __init__(
         self,

@@ -34,7 +34,12 @@ _BATCH_NORM_MOMENTUM = 0.999
 def linear_logit_fn_builder(
     units: Any, feature_columns: Sequence[Any], sparse_combiner: str = "sum"
 ) -> Callable[..., Any]:
-    """Returns a function from features to the logits of a linear model; a dictionary of units gives one of logits."""
+    """Returns a function from features to the logits of a linear model; a dictionary of units gives one of logits.
+
+    Args:
+        units: Number of logits, or numbers by name of the head.
+        sparse_combiner: How several categories of one example are combined: "sum", "mean" or "sqrtn".
+    """
 
     def logit_fn(features: Mapping[str, Any]) -> Any:
         if isinstance(units, Mapping):
@@ -69,7 +74,12 @@ def dnn_logit_fn_builder(
     input_layer_partitioner: Any,
     batch_norm: bool,
 ) -> Callable[..., Any]:
-    """Returns a function from features and mode to the logits of a network of dense layers."""
+    """Returns a function from features and mode to the logits of a network of dense layers.
+
+    Args:
+        units: Number of logits, or numbers by name of the head.
+        activation_fn: Function applied to each hidden layer; None applies none.
+    """
     for column in feature_columns:
         if not isinstance(column, DenseColumn):
             raise ValueError(f"a network takes dense columns; wrap {column} with an embedding or indicator column")
@@ -135,7 +145,15 @@ def variables_in(scope: str) -> list[Any]:
 
 @export("estimator.experimental.call_logit_fn", "contrib.estimator.call_logit_fn")
 def call_logit_fn(logit_fn: Callable[..., Any], features: Any, mode: str, params: Any, config: Any) -> Any:
-    """Returns the logits of a function, which takes features, and may take mode, params and config."""
+    """Returns the logits of a function, which takes features, and may take mode, params and config.
+
+    Args:
+        logit_fn: Function of features, and of mode, params and config if it takes them, that returns logits.
+        features: Features by name.
+        mode: A constant of `tf.estimator.ModeKeys`.
+        params: Parameters of the model.
+        config: A `RunConfig`.
+    """
     given = {"mode": mode, "params": params, "config": config}
     names = parameter_names(logit_fn)
     made = logit_fn(features=features, **{name: value for name, value in given.items() if name in names})

@@ -20,7 +20,11 @@ def classifier_parse_example_spec(
     label_default: Any = None,
     weight_column: Any = None,
 ) -> dict[str, Any]:
-    """Returns the features for `tf.io.parse_example` that a classifier needs, its label included."""
+    """Returns the features for `tf.io.parse_example` that a classifier needs, its label included.
+
+    Args:
+        label_key: Name of the label.
+    """
     return _spec(feature_columns, label_key, FixedLenFeature((1,), label_dtype, label_default), weight_column)
 
 
@@ -33,7 +37,11 @@ def regressor_parse_example_spec(
     label_dimension: int = 1,
     weight_column: Any = None,
 ) -> dict[str, Any]:
-    """Returns the features for `tf.io.parse_example` that a regression needs, its label included."""
+    """Returns the features for `tf.io.parse_example` that a regression needs, its label included.
+
+    Args:
+        label_key: Name of the label.
+    """
     label = FixedLenFeature((label_dimension,), label_dtype, label_default)
     return _spec(feature_columns, label_key, label, weight_column)
 

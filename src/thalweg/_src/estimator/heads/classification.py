@@ -92,7 +92,12 @@ class _Classes(Head):
 
 @export("estimator.BinaryClassHead")
 class BinaryClassHead(_Classes):
-    """Two classes by one logit: the logistic loss, and labels of 0 and 1 or of a vocabulary."""
+    """Two classes by one logit: the logistic loss, and labels of 0 and 1 or of a vocabulary.
+
+    Args:
+        thresholds: Thresholds of probabilities, each with metrics of its own.
+        name: Name of the head, which ends the names of its metrics.
+    """
 
     def __init__(
         self,
@@ -161,7 +166,11 @@ class BinaryClassHead(_Classes):
 
 @export("estimator.MultiClassHead")
 class MultiClassHead(_Classes):
-    """One of more than two classes: the loss is the cross entropy of the softmax."""
+    """One of more than two classes: the loss is the cross entropy of the softmax.
+
+    Args:
+        name: Name of the head, which ends the names of its metrics.
+    """
 
     def __init__(
         self,
@@ -217,7 +226,12 @@ class MultiClassHead(_Classes):
 
 @export("estimator.MultiLabelHead")
 class MultiLabelHead(_Classes):
-    """Any number of classes at once: the loss is the mean of the logistic losses of all classes."""
+    """Any number of classes at once: the loss is the mean of the logistic losses of all classes.
+
+    Args:
+        thresholds: Thresholds of probabilities, each with metrics of its own.
+        name: Name of the head, which ends the names of its metrics.
+    """
 
     def __init__(
         self,

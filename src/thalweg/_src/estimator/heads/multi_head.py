@@ -20,7 +20,12 @@ from thalweg._src.training.nn.summaries import scalar
 
 @export("estimator.MultiHead")
 class MultiHead(Head):
-    """Several heads: their losses are added, and all they give is named by the head too."""
+    """Several heads: their losses are added, and all they give is named by the head too.
+
+    Args:
+        heads: The heads, each with a name of its own.
+        head_weights: Factors of the losses of the heads; None adds them as they are.
+    """
 
     def __init__(self, heads: Sequence[Head], head_weights: Sequence[float] | None = None) -> None:
         if not heads:

@@ -20,7 +20,11 @@ from thalweg._src.training.nn.metrics.means import mean
 
 @export("estimator.RegressionHead")
 class RegressionHead(Head):
-    """One or several numbers for each example: the loss is the squared difference."""
+    """One or several numbers for each example: the loss is the squared difference.
+
+    Args:
+        name: Name of the head, which ends the names of its metrics.
+    """
 
     def __init__(
         self,
@@ -69,7 +73,12 @@ class RegressionHead(Head):
 
 @export("estimator.PoissonRegressionHead")
 class PoissonRegressionHead(RegressionHead):
-    """Counts: the loss is that of a Poisson distribution, whose mean has the logits as its logarithm."""
+    """Counts: the loss is that of a Poisson distribution, whose mean has the logits as its logarithm.
+
+    Args:
+        compute_full_loss: Whether Stirling's approximation of log(labels!) is added.
+        name: Name of the head, which ends the names of its metrics.
+    """
 
     def __init__(
         self,
@@ -88,7 +97,11 @@ class PoissonRegressionHead(RegressionHead):
 
 @export("estimator.LogisticRegressionHead")
 class LogisticRegressionHead(RegressionHead):
-    """Probabilities: the loss is the cross entropy, with labels between 0 and 1."""
+    """Probabilities: the loss is the cross entropy, with labels between 0 and 1.
+
+    Args:
+        name: Name of the head, which ends the names of its metrics.
+    """
 
     def __init__(
         self, weight_column: Any = None, loss_reduction: str = "sum_over_batch_size", name: str | None = None

@@ -27,6 +27,9 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
 
     The gradient function takes the gradients of the results and returns those of the arguments. If f uses variables,
     it also takes the list `variables=` and returns a pair: gradients of the arguments, gradients of the variables.
+
+    Args:
+        f: Function that returns (result, gradient function).
     """
 
     @functools.wraps(f)

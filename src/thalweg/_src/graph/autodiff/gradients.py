@@ -70,7 +70,14 @@ def gradients(
     stop_gradients: TensorLike | None = None,
     unconnected_gradients: UnconnectedGradients = UnconnectedGradients.NONE,
 ) -> list[Any]:
-    """Returns sum(dy/dx) for each x, None (or zeros) where no y depends on it."""
+    """Returns sum(dy/dx) for each x, None (or zeros) where no y depends on it.
+
+    Args:
+        grad_ys: Gradients with respect to each y; ones by default.
+        gate_gradients: Whether the gradients of an operation wait for each other.
+        stop_gradients: Tensors that are treated as constants.
+        unconnected_gradients: What stands for a missing gradient: a `tf.UnconnectedGradients`.
+    """
     if aggregation_method not in (None, 0, 1, 2):
         raise ValueError(f"Invalid aggregation_method specified {aggregation_method}.")
     unconnected = UnconnectedGradients(unconnected_gradients)

@@ -28,6 +28,9 @@ def hessians(
     """Returns for each x the Hessian of sum(ys), of shape x.shape + x.shape; the shape of x must be known.
 
     The graph grows by one gradient for each element of x.
+
+    Args:
+        gate_gradients: Whether the gradients of an operation wait for each other.
     """
     sources = list(xs) if isinstance(xs, list | tuple) else [xs]
     options: dict[str, Any] = {

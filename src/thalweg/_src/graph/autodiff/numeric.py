@@ -31,6 +31,16 @@ def compute_gradient(
     """Returns the Jacobian of y by x (or by each of a list), symbolic and numeric: two arrays [x size, y size].
 
     Runs in the default session. A complex number counts as two real ones. x is x_init_value, or random.
+
+    Args:
+        x: The tensor, or list of tensors, to differentiate with respect to.
+        x_shape: Shape of `x`, or a list of shapes.
+        y: The tensor to differentiate.
+        y_shape: Shape of `y`.
+        x_init_value: Value of `x` to start from; random by default.
+        delta: Step of the finite differences.
+        init_targets: Operations to run first.
+        extra_feed_dict: Further values to feed.
     """
     feeds = dict(extra_feed_dict or {})
     session = y.graph.session_for(None, y.name)

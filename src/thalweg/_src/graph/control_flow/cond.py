@@ -43,6 +43,12 @@ def cond(
     """Returns the result of `true_fn` or `false_fn`, selected by `pred` when the step runs.
 
     Operations created inside a branch run only if it is selected; those created before run in any case.
+
+    Args:
+        pred: A boolean scalar.
+        strict: Whether a result of one element stays in a list.
+        fn1: Deprecated name of `true_fn`.
+        fn2: Deprecated name of `false_fn`.
     """
     true_fn, false_fn = _function("true_fn", true_fn, "fn1", fn1), _function("false_fn", false_fn, "fn2", fn2)
     if executing_eagerly() and not _is_symbolic(pred):
@@ -152,7 +158,14 @@ def case(
     strict: bool = False,
     name: str = "case",
 ) -> Any:
-    """Returns the result of the function of the first true predicate, or of `default` if there is none."""
+    """Returns the result of the function of the first true predicate, or of `default` if there is none.
+
+    Args:
+        pred_fn_pairs: Pairs (boolean scalar, function), a list or a dictionary, tested in order.
+        default: Function to call if no predicate is true.
+        exclusive: Whether more than one true predicate is an error.
+        strict: Whether a result of one element stays in a list.
+    """
     pairs = _checked_pairs(pred_fn_pairs)
     with name_scope(name, "case", [pred for pred, _ in pairs]):
         if default is None:
@@ -221,7 +234,13 @@ def _at_most_one(preds: Sequence[Tensor]) -> Operation:
 def switch_case(
     branch_index: TensorLike, branch_fns: Any, default: Function | None = None, name: str = "switch_case"
 ) -> Any:
-    """Returns the result of the function with the given index; of `default`, or the last one, if no function has it."""
+    """Returns the result of the function with the given index; of `default`, or the last one, if no function has it.
+
+    Args:
+        branch_index: Number of the branch, an int32 scalar.
+        branch_fns: The functions: a list, pairs (number, function), or a dictionary by number.
+        default: Function to call if no branch has the index.
+    """
     functions = _by_index(branch_fns)
     if not isinstance(branch_index, Tensor) or branch_index.dtype is not dtypes.int32:
         received = branch_index.dtype.name if isinstance(branch_index, Tensor) else repr(branch_index)

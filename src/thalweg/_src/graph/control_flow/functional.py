@@ -81,7 +81,13 @@ def map_fn(
     infer_shape: bool = True,
     name: str | None = None,
 ) -> Any:
-    """Applies `fn` to each element of `elems` and stacks the results."""
+    """Applies `fn` to each element of `elems` and stacks the results.
+
+    Args:
+        fn: Function from an element to a result.
+        dtype: Types of the results, a nest; by default those of `elems`.
+        infer_shape: Whether the shapes of all results are assumed equal to that of the first.
+    """
     _require(fn)
     with name_scope(name, "map", nest.flatten(elems)):
         source = _Elements(elems)
@@ -123,7 +129,12 @@ def foldl(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Reduces the elements from first to last: fn(fn(initializer, elems[0]), elems[1])..."""
+    """Reduces the elements from first to last: fn(fn(initializer, elems[0]), elems[1])...
+
+    Args:
+        fn: Function from a state and an element to the next state.
+        initializer: The first state; by default the first element.
+    """
     return _fold(fn, elems, initializer, False, (parallel_iterations, back_prop, swap_memory), name, "foldl")
 
 
@@ -137,7 +148,12 @@ def foldr(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Reduces the elements from last to first."""
+    """Reduces the elements from last to first.
+
+    Args:
+        fn: Function from a state and an element to the next state.
+        initializer: The first state; by default the first element.
+    """
     return _fold(fn, elems, initializer, True, (parallel_iterations, back_prop, swap_memory), name, "foldr")
 
 
@@ -188,7 +204,13 @@ def scan(
     reverse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Combines elements as `foldl` does and returns all intermediate states, stacked."""
+    """Combines elements as `foldl` does and returns all intermediate states, stacked.
+
+    Args:
+        fn: Function from a state and an element to the next state.
+        initializer: The first state; by default the first element.
+        infer_shape: Whether the shapes of all results are assumed equal to that of the first.
+    """
     _require(fn)
     with name_scope(name, "scan", nest.flatten(elems)):
         source = _Elements(elems)

@@ -37,7 +37,20 @@ from thalweg._src.graph.types import TensorLike
 
 @export("TensorArray")
 class TensorArray:
-    """Elements of one dtype, each written once and read by index; every write returns the array to use afterwards."""
+    """Elements of one dtype, each written once and read by index; every write returns the array to use afterwards.
+
+    Args:
+        dtype: Element type.
+        size: Number of elements.
+        dynamic_size: Whether writes beyond `size` let the array grow.
+        clear_after_read: Whether an element may be read only once, so that its memory can be freed.
+        tensor_array_name: Name of the array in error messages.
+        flow: Tensor that orders reads after writes; comes with `handle`.
+        infer_shape: Whether all elements must have one shape, which reads then know.
+        element_shape: Static shape of an element, as far as it is known.
+        colocate_with_first_write_call: Accepted for compatibility; the array is where its elements are.
+        name: A name for the array's operations.
+    """
 
     dtype = ReadOnly[DType]("The element type.")
     handle = ReadOnly[Tensor]("The tensor of the resource.")

@@ -44,6 +44,15 @@ def while_loop(
     The values of each iteration that the gradient needs are kept in memory. `swap_memory` moves them from an
     accelerator to the host, and from there to disk if they are too large; `recompute` keeps only the loop variables and
     computes the body again.
+
+    Args:
+        cond: Function of the loop variables that returns a boolean scalar.
+        body: Function from the loop variables to their next values.
+        loop_vars: The loop variables: a tensor, or a nest of tensors and TensorArrays.
+        shape_invariants: Static shapes that hold in all iterations, where they differ from the initial ones.
+        swap_memory: Whether values kept for the gradient may move to the host, and from there to disk.
+        return_same_structure: Whether the result always has the structure of `loop_vars`.
+        recompute: Whether the gradient recomputes the body instead of keeping its intermediate values.
     """
     if not loop_vars and not isinstance(loop_vars, Tensor):
         raise ValueError("No loop variables provided: a while loop requires at least one, but loop_vars is empty.")

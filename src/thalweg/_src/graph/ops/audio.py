@@ -61,7 +61,11 @@ def _mfcc(c: Inference) -> Sequence[Shape]:
     return [(channels, frames, coefficients)]
 
 
-decode_wav = export("audio.decode_wav")(
+decode_wav = export(
+    "audio.decode_wav",
+    desired_channels="Number of channels to return; -1 takes those of the file.",
+    desired_samples="Number of samples to return; -1 takes those of the file.",
+)(
     nondifferentiable_op(
         "DecodeWav",
         "contents: string -> audio: float32, sample_rate: int32",
@@ -71,7 +75,7 @@ decode_wav = export("audio.decode_wav")(
         infer=_decoded,
     )
 )
-encode_wav = export("audio.encode_wav")(
+encode_wav = export("audio.encode_wav", audio="Samples [length, channels] in [-1, 1].")(
     nondifferentiable_op(
         "EncodeWav",
         "audio: float32, sample_rate: int32 -> contents: string",

@@ -124,6 +124,12 @@ def sobol_sample(
     dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
-    """Returns points of the Sobol sequence in [0, 1) ** dim, skipping the first `skip`."""
+    """Returns points of the Sobol sequence in [0, 1) ** dim, skipping the first `skip`.
+
+    Args:
+        dim: Dimension of the points.
+        num_results: Number of points.
+        skip: Number of points to leave out at the start.
+    """
     with name_scope(name, "sobol", [dim, num_results, skip]):
         return sobol_sample_op(dim, num_results, skip, dtype=dtype)

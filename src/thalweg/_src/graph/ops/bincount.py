@@ -102,7 +102,11 @@ def histogram_fixed_width(
     dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """Counts values in equal-width bins; values outside the range count in the first or the last bin."""
+    """Counts values in equal-width bins; values outside the range count in the first or the last bin.
+
+    Args:
+        values: The numbers to count.
+    """
     with name_scope(name, "histogram_fixed_width", [values, value_range, nbins]) as scope:
         return histogram_fixed_width_op(values, value_range, nbins, dtype=dtype, name=scope)
 
@@ -115,7 +119,11 @@ def histogram_fixed_width_bins(
     dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """Returns the index of the equal-width bin of each value."""
+    """Returns the index of the equal-width bin of each value.
+
+    Args:
+        values: The numbers to count.
+    """
     with name_scope(name, "histogram_fixed_width_bins", [values, value_range, nbins]):
         values = convert_to_tensor(values, name="values")
         limits: Any = convert_to_tensor(value_range, values.dtype, name="value_range")
@@ -137,7 +145,12 @@ def bincount(
     dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """Counts the occurrences of each integer, or sums their weights, up to the largest integer."""
+    """Counts the occurrences of each integer, or sums their weights, up to the largest integer.
+
+    Args:
+        arr: The integers to count, none negative.
+        weights: Weight of each integer, which is summed in place of 1.
+    """
     with name_scope(name, "bincount", [arr, weights]):
         arr = convert_to_tensor(arr, dtypes.int32, name="arr")
         size = _bins(arr, minlength, maxlength)
@@ -170,7 +183,14 @@ def confusion_matrix(
     name: str | None = None,
     weights: TensorLike | None = None,
 ) -> Tensor:
-    """Counts, or sums weights, for each label (row) and prediction (column)."""
+    """Counts, or sums weights, for each label (row) and prediction (column).
+
+    Args:
+        labels: The true classes.
+        predictions: The predicted classes.
+        num_classes: Number of classes; by default one more than the largest label or prediction.
+        weights: Weight of each prediction.
+    """
     with name_scope(name, "confusion_matrix", [predictions, labels, num_classes, weights]) as scope:
         labels, predictions = remove_squeezable_dimensions(labels, predictions)
         predictions, labels = cast(predictions, dtypes.int64), cast(labels, dtypes.int64)

@@ -174,6 +174,14 @@ def fixed_unigram_candidate_sampler(
     """Samples classes by weights raised to `distortion`: a list, or the last fields of a CSV file's lines.
 
     The first `num_reserved_ids` classes are never sampled; each of several shards has every num_shards-th class.
+
+    Args:
+        vocab_file: CSV file whose last field in each line is the weight of a class.
+        distortion: Exponent of the weights; 0 samples uniformly.
+        num_reserved_ids: Number of ids at the start that are never sampled.
+        num_shards: Number of shards that classes are divided among.
+        shard: Number of this shard.
+        unigrams: Weights of the classes, in place of a file.
     """
     attrs: dict[str, Any] = {"num_true": num_true, "num_sampled": num_sampled, "unique": unique, "range_max": range_max}
     attrs |= {"vocab_file": vocab_file, "distortion": distortion, "num_reserved_ids": num_reserved_ids}

@@ -132,7 +132,14 @@ def assert_equal(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """Returns an operation that fails unless x == y everywhere."""
+    """Returns an operation that fails unless x == y everywhere.
+
+    Args:
+        x: The tensor to check.
+        y: The tensor to compare with.
+        data: Tensors that are printed with the error; by default the inputs.
+        summarize: How many entries of each tensor are printed with the error.
+    """
     with name_scope(name, "assert_equal", [x, y]):
         if x is y:
             return no_op()
@@ -149,6 +156,14 @@ def _compare(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
+    """Fails the step unless a comparison holds for all elements of two tensors.
+
+    Args:
+        x: The tensor to check.
+        y: The tensor to compare with.
+        data: Tensors that are printed with the error; by default the inputs.
+        summarize: How many entries of each tensor are printed with the error.
+    """
     with name_scope(name, comparison.title, [x, y]):
         return _compared(comparison, x, y, data, summarize, message)
 
@@ -191,6 +206,13 @@ def _compare_with_zero(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
+    """Fails the step unless a comparison with zero holds for all elements.
+
+    Args:
+        x: The tensor to check.
+        data: Tensors that are printed with the error; by default the inputs.
+        summarize: How many entries of each tensor are printed with the error.
+    """
     with name_scope(name, comparison.title, [x]):
         x = convert_to_tensor(x, name="x")
         if data is None:
@@ -234,7 +256,14 @@ def assert_near(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """Returns an operation that fails unless |x - y| <= atol + rtol * |y| everywhere; tolerances default to 10 ulps."""
+    """Returns an operation that fails unless |x - y| <= atol + rtol * |y| everywhere; tolerances default to 10 ulps.
+
+    Args:
+        x: The tensor to check.
+        y: The tensor to compare with.
+        data: Tensors that are printed with the error; by default the inputs.
+        summarize: How many entries of each tensor are printed with the error.
+    """
     with name_scope(name, "assert_near", [x, y]):
         x, y = _pair(x, y)
         rounding = 10 * _rounding(x.dtype)
@@ -259,14 +288,22 @@ def _rounding(dtype: DType) -> float:
 
 @export("is_non_decreasing", "debugging.is_non_decreasing", "math.is_non_decreasing")
 def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns whether no element is less than the one before it, in row-major order."""
+    """Returns whether no element is less than the one before it, in row-major order.
+
+    Args:
+        x: The tensor to test.
+    """
     with name_scope(name, "is_non_decreasing", [x]):
         return reduce_all(less_equal(*_neighbours(x)))
 
 
 @export("is_strictly_increasing", "debugging.is_strictly_increasing", "math.is_strictly_increasing")
 def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns whether every element is greater than the one before it, in row-major order."""
+    """Returns whether every element is greater than the one before it, in row-major order.
+
+    Args:
+        x: The tensor to test.
+    """
     with name_scope(name, "is_strictly_increasing", [x]):
         return reduce_all(less(*_neighbours(x)))
 
@@ -291,7 +328,14 @@ def assert_rank(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """Returns an operation that fails unless x has the rank; raises ValueError now if both are static."""
+    """Returns an operation that fails unless x has the rank; raises ValueError now if both are static.
+
+    Args:
+        x: The tensor to check.
+        rank: The expected rank.
+        data: Tensors that are printed with the error; by default the inputs.
+        summarize: How many entries of each tensor are printed with the error.
+    """
     with name_scope(name, "assert_rank", [x]):
         return _rank_checked(x, [rank], operator.eq, equal, "must have rank", data, summarize, message)
 
@@ -305,7 +349,14 @@ def assert_rank_at_least(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """Returns an operation that fails unless x has at least the rank; raises ValueError now if both are static."""
+    """Returns an operation that fails unless x has at least the rank; raises ValueError now if both are static.
+
+    Args:
+        x: The tensor to check.
+        rank: The expected rank.
+        data: Tensors that are printed with the error; by default the inputs.
+        summarize: How many entries of each tensor are printed with the error.
+    """
     with name_scope(name, "assert_rank_at_least", [x]):
         return _rank_checked(x, [rank], operator.ge, greater_equal, "must have rank at least", data, summarize, message)
 
@@ -319,7 +370,14 @@ def assert_rank_in(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """Returns an operation that fails unless x has one of the ranks; raises ValueError now if all are static."""
+    """Returns an operation that fails unless x has one of the ranks; raises ValueError now if all are static.
+
+    Args:
+        x: The tensor to check.
+        ranks: The allowed ranks.
+        data: Tensors that are printed with the error; by default the inputs.
+        summarize: How many entries of each tensor are printed with the error.
+    """
     with name_scope(name, "assert_rank_in", [x]):
         return _rank_checked(x, list(ranks), operator.eq, equal, "must have rank in", data, summarize, message)
 
@@ -358,7 +416,12 @@ def _rank_checked(
 def assert_type(
     tensor: TensorLike | SparseTensor, tf_type: DTypeLike, message: str | None = None, name: str | None = None
 ) -> Operation:
-    """Raises TypeError unless the tensor has the type; returns an operation that does nothing."""
+    """Raises TypeError unless the tensor has the type; returns an operation that does nothing.
+
+    Args:
+        tensor: The tensor to check.
+        tf_type: The expected type.
+    """
     with name_scope(name, "assert_type", [tensor]):
         tensor, expected = convert_to_tensor(tensor, name="tensor"), dtypes.as_dtype(tf_type)
         if tensor.dtype != expected:
@@ -369,7 +432,11 @@ def assert_type(
 
 @export("assert_integer", "debugging.assert_integer")
 def assert_integer(x: TensorLike, message: str | None = None, name: str | None = None) -> Operation:
-    """Raises TypeError unless x has an integer type; returns an operation that does nothing."""
+    """Raises TypeError unless x has an integer type; returns an operation that does nothing.
+
+    Args:
+        x: The tensor to check.
+    """
     with name_scope(name, "assert_integer", [x]):
         x = convert_to_tensor(x, name="x")
         if not x.dtype.is_integer:
@@ -380,7 +447,11 @@ def assert_integer(x: TensorLike, message: str | None = None, name: str | None =
 
 @export("assert_scalar", "debugging.assert_scalar", "contrib.framework.assert_scalar")
 def assert_scalar(tensor: TensorLike, name: str | None = None, message: str | None = None) -> Tensor:
-    """Returns the tensor; raises ValueError if it is statically known not to be a scalar."""
+    """Returns the tensor; raises ValueError if it is statically known not to be a scalar.
+
+    Args:
+        tensor: The tensor to check.
+    """
     with name_scope(name, "assert_scalar", [tensor]):
         result = convert_to_tensor(tensor, name="tensor")
         if result.dims:
@@ -391,7 +462,12 @@ def assert_scalar(tensor: TensorLike, name: str | None = None, message: str | No
 
 @export("assert_same_float_dtype", "debugging.assert_same_float_dtype", "contrib.framework.assert_same_float_dtype")
 def assert_same_float_dtype(tensors: Any = None, dtype: DTypeLike | None = None) -> DType:
-    """Returns the common floating type of the tensors and dtype, float32 if there are none."""
+    """Returns the common floating type of the tensors and dtype, float32 if there are none.
+
+    Args:
+        tensors: The tensors to check.
+        dtype: The expected type, if there is one.
+    """
     common = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
     first: Any = None
     for tensor in tensors or ():
@@ -411,7 +487,11 @@ def assert_same_float_dtype(tensors: Any = None, dtype: DTypeLike | None = None)
 
 @export("is_numeric_tensor", "debugging.is_numeric_tensor")
 def is_numeric_tensor(tensor: Any) -> bool:
-    """Returns whether the argument is a tensor of a numeric type."""
+    """Returns whether the argument is a tensor of a numeric type.
+
+    Args:
+        tensor: The value to test.
+    """
     if not isinstance(tensor, Tensor):
         return False
     dtype = tensor.dtype.base_dtype
@@ -420,6 +500,10 @@ def is_numeric_tensor(tensor: Any) -> bool:
 
 @export("assert_proper_iterable", "debugging.assert_proper_iterable")
 def assert_proper_iterable(values: Any) -> None:
-    """Raises TypeError unless the values are a list or another iterable other than a tensor, array or string."""
+    """Raises TypeError unless the values are a list or another iterable other than a tensor, array or string.
+
+    Args:
+        values: The object to check.
+    """
     if isinstance(values, Tensor | np.ndarray | str | bytes) or not hasattr(values, "__iter__"):
         raise TypeError(f"Expected argument 'values' to be iterable, and not a tensor or string: found {type(values)}")

@@ -144,12 +144,12 @@ bitwise_xor = export("bitwise.bitwise_xor")(
         differentiable=False,
     )
 )
-left_shift = export("bitwise.left_shift")(
+left_shift = export("bitwise.left_shift", y="The number of bits.")(
     binary(
         "LeftShift", dtypes.INTEGERS, "Shifts the bits of x left by y positions, element-wise.", differentiable=False
     )
 )
-right_shift = export("bitwise.right_shift")(
+right_shift = export("bitwise.right_shift", y="The number of bits.")(
     binary(
         "RightShift", dtypes.INTEGERS, "Shifts the bits of x right by y positions, element-wise.", differentiable=False
     )

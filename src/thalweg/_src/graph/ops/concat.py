@@ -255,7 +255,12 @@ unpack_op = op(
 @export("concat")
 @dispatches
 def concat(values: Sequence[TensorLike] | TensorLike, axis: TensorLike, name: str = "concat") -> Tensor:
-    """Concatenates tensors along an existing dimension."""
+    """Concatenates tensors along an existing dimension.
+
+    Args:
+        values: The tensors to join.
+        axis: The axis to join along.
+    """
     if not isinstance(values, list | tuple):
         values = [values]
     if len(values) != 1:
@@ -270,7 +275,12 @@ def concat(values: Sequence[TensorLike] | TensorLike, axis: TensorLike, name: st
 @export("stack")
 @dispatches
 def stack(values: Sequence[TensorLike] | Tensor, axis: int = 0, name: str = "stack") -> Tensor:
-    """Stacks tensors of one shape along a new axis."""
+    """Stacks tensors of one shape along a new axis.
+
+    Args:
+        values: The tensors to stack.
+        axis: Position of the new axis.
+    """
     if isinstance(values, Tensor):
         values = unstack(values)
     if axis == 0 and not any(isinstance(value, Tensor) for value in values):
@@ -283,13 +293,23 @@ def stack(values: Sequence[TensorLike] | Tensor, axis: int = 0, name: str = "sta
 
 @export("parallel_stack")
 def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
-    """Stacks tensors of one shape along a new first dimension."""
+    """Stacks tensors of one shape along a new first dimension.
+
+    Args:
+        values: The tensors to stack.
+    """
     return stack(values, 0, name)
 
 
 @export("unstack")
 def unstack(value: TensorLike, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:
-    """Unpacks a tensor along a dimension, which is removed; the number of parts may be inferred."""
+    """Unpacks a tensor along a dimension, which is removed; the number of parts may be inferred.
+
+    Args:
+        value: The tensor to take apart.
+        num: Size of the axis, if it is not known statically.
+        axis: The axis to take apart.
+    """
     tensor = convert_to_tensor(value, name="value")
     if num is None:
         source = tensor.dims
@@ -307,7 +327,14 @@ def unstack(value: TensorLike, num: int | None = None, axis: int = 0, name: str 
 def split(
     value: TensorLike, num_or_size_splits: TensorLike, axis: TensorLike = 0, num: int | None = None, name: str = "split"
 ) -> list[Tensor]:
-    """Splits a tensor into a number of equal parts, or into parts of given sizes, one of which may be -1."""
+    """Splits a tensor into a number of equal parts, or into parts of given sizes, one of which may be -1.
+
+    Args:
+        value: The tensor to split.
+        num_or_size_splits: Number of equal parts, or the sizes of the parts.
+        axis: The axis to split.
+        num: Number of parts, if the sizes are a tensor of unknown shape.
+    """
     if isinstance(num_or_size_splits, int | np.integer | shapes.Dimension):
         return split_op.many(axis, value, num_split=int(num_or_size_splits), name=name)  # type: ignore[no-any-return]
     sizes = num_or_size_splits

@@ -89,7 +89,7 @@ def _filled(c: Inference) -> Sequence[Shape]:
     return [c.shape_value(0)]
 
 
-fill = export("fill")(
+fill = export("fill", dims="The shape of the result.", value="The scalar to fill it with.")(
     op(
         "Fill",
         "dims: index_type, value: T -> output: T",
@@ -230,7 +230,13 @@ def _with_shape(array: Array, shape: Shape) -> Array:
 def constant(
     value: Any, dtype: DTypeLike | None = None, shape: ShapeLike = None, name: str = "Const", verify_shape: bool = False
 ) -> Tensor:
-    """Returns a tensor with a fixed value."""
+    """Returns a tensor with a fixed value.
+
+    Args:
+        value: The value: a number, a list, or an array.
+        dtype: The element type; by default that of the value.
+        shape: The shape; by default that of the value. A single value fills it.
+    """
     array, kind = as_array(value, None if dtype is None else dtypes.as_dtype(dtype).base_dtype, shape)
     if verify_shape and shape is not None and np.shape(value) != array.shape:
         raise TypeError(f"Expected Tensor's shape: {array.shape}, got {np.shape(value)}.")
@@ -316,7 +322,13 @@ register_tensor_conversion_function(Dimension, _convert_dimension, 99)
 
 @export("placeholder")
 def placeholder(dtype: DTypeLike, shape: ShapeLike = None, name: str | None = None) -> Tensor:
-    """Returns a tensor that must be fed."""
+    """Returns a tensor that must be fed.
+
+    Args:
+        dtype: Element type of the fed values.
+        shape: Static shape of the fed values; None allows any.
+        name: A name for the placeholder.
+    """
     if executing_eagerly():
         raise RuntimeError("tf.placeholder() is not compatible with eager execution.")
     return placeholder_op(dtype=dtypes.as_dtype(dtype), shape=shapes.as_shape(shape), name=name)
@@ -324,7 +336,12 @@ def placeholder(dtype: DTypeLike, shape: ShapeLike = None, name: str | None = No
 
 @export("placeholder_with_default")
 def placeholder_with_default(input: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
-    """Returns a tensor that may be fed and otherwise has the value of `input`."""
+    """Returns a tensor that may be fed and otherwise has the value of `input`.
+
+    Args:
+        input: The value if nothing is fed.
+        shape: Static shape of the fed values.
+    """
     value = convert_to_tensor(input)
     return placeholder_with_default_op(value, shape=shapes.as_shape(shape), name=name)
 

@@ -81,7 +81,9 @@ cross = export("cross", "linalg.cross")(
         doc="Computes the cross products of vectors of three elements.",
     )
 )
-sparse_matmul = export("sparse_matmul")(
+sparse_matmul = export(
+    "sparse_matmul", a_is_sparse="Whether `a` holds many zeros.", b_is_sparse="Whether `b` holds many zeros."
+)(
     op(
         "SparseMatMul",
         "a: Ta, b: Tb -> product: float32",
@@ -141,7 +143,12 @@ def matvec(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Multiplies matrices by vectors."""
+    """Multiplies matrices by vectors.
+
+    Args:
+        a: The matrices.
+        b: The vectors.
+    """
     with name_scope(name, "MatVec", [a, b]):
         columns = expand_dims(b, -1)
         product = matmul(a, columns, transpose_a, adjoint_a=adjoint_a, a_is_sparse=a_is_sparse, b_is_sparse=b_is_sparse)
@@ -150,7 +157,11 @@ def matvec(
 
 @export("trace", "linalg.trace")
 def trace(x: TensorLike, name: str | None = None) -> Tensor:
-    """Computes the trace of matrices."""
+    """Computes the trace of matrices.
+
+    Args:
+        x: The matrices.
+    """
     with name_scope(name, "Trace", [x]):
         return reduce_sum(matrix_diag_part(convert_to_tensor(x, name="x")), [-1])
 
@@ -166,6 +177,11 @@ def einsum(equation: str, *inputs: TensorLike, **kwargs: Any) -> Tensor:
 
     "..." represents broadcast dimensions; a repeated letter in one input takes its diagonal; without "->" the output
     has the letters that occur once, in order.
+
+    Args:
+        equation: The summation, such as "ij,jk->ik".
+        *inputs: The tensors to contract.
+        **kwargs: Accepted for compatibility; only `name` is used.
     """
     name = kwargs.pop("name", None)
     kwargs.pop("optimize", None)
@@ -250,7 +266,11 @@ def _cheapest_pair(terms: Sequence[str], tensors: Sequence[Tensor], output: str)
 
 @export("tensordot", "linalg.tensordot")
 def tensordot(a: TensorLike, b: TensorLike, axes: TensorLike, name: str | None = None) -> Tensor:
-    """Contracts tensors over axes: the last N of a and first N of b, or a list of axes for each."""
+    """Contracts tensors over axes: the last N of a and first N of b, or a list of axes for each.
+
+    Args:
+        axes: Number of axes to sum over, or the axes of `a` and those of `b`.
+    """
     with name_scope(name, "Tensordot", [a, b, axes]) as scope:
         a = convert_to_tensor(a, name="a")
         b = convert_to_tensor(b, name="b")

@@ -40,7 +40,11 @@ def _flat(inputs: Any) -> Any:
 
 @export("tuple")
 def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> list[Any]:
-    """Returns the tensors unchanged, each available only when all of them are."""
+    """Returns the tensors unchanged, each available only when all of them are.
+
+    Args:
+        tensors: The tensors; None entries stay None.
+    """
     if stacks.is_eager:
         return builtins.list(tensors)
     with name_scope(name, "tuple"):

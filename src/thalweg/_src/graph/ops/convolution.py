@@ -219,7 +219,14 @@ def conv2d(
     name: str | None = None,
     filters: TensorLike | None = None,
 ) -> Tensor:
-    """Convolves images with a filter of shape [height, width, input channels, output channels]."""
+    """Convolves images with a filter of shape [height, width, input channels, output channels].
+
+    Args:
+        input: Images [batch, height, width, channels].
+        filter: The kernel [height, width, channels in, channels out].
+        padding: "SAME", "VALID", or the numbers of zeros before and after each dimension.
+        filters: Another name of `filter`.
+    """
     filter = one_of("filters", filters, "filter", filter)
     settings = _settings(2, data_format, strides, padding, dilations)
     return conv2d_op(input, filter, use_cudnn_on_gpu=use_cudnn_on_gpu, name=name, **settings)
@@ -238,7 +245,11 @@ def conv2d_backprop_input(
     name: str | None = None,
     filters: TensorLike | None = None,
 ) -> Tensor:
-    """Computes the gradient of conv2d with respect to its input."""
+    """Computes the gradient of conv2d with respect to its input.
+
+    Args:
+        filters: Another name of `filter`.
+    """
     filter = one_of("filters", filters, "filter", filter)
     settings = _settings(2, data_format, strides, padding, dilations)
     return conv2d_backprop_input_op(
@@ -278,7 +289,15 @@ def conv2d_transpose(
     filters: TensorLike | None = None,
     dilations: int | Sequence[int] | None = None,
 ) -> Tensor:
-    """Computes a transposed convolution: the gradient of conv2d with respect to an input of the given shape."""
+    """Computes a transposed convolution: the gradient of conv2d with respect to an input of the given shape.
+
+    Args:
+        value: The input.
+        filter: The kernel [spatial dimensions, channels out, channels in].
+        padding: "SAME", "VALID", or the numbers of zeros before and after each dimension.
+        input: Another name of `value`.
+        filters: Another name of `filter`.
+    """
     value = one_of("input", input, "value", value)
     filter = one_of("filters", filters, "filter", filter)
     with name_scope(name, "conv2d_transpose", [value, filter, output_shape]) as scope:
@@ -297,7 +316,14 @@ def conv3d(
     name: str | None = None,
     filters: TensorLike | None = None,
 ) -> Tensor:
-    """Convolves volumes with a filter of shape [depth, height, width, input channels, output channels]."""
+    """Convolves volumes with a filter of shape [depth, height, width, input channels, output channels].
+
+    Args:
+        input: Volumes [batch, depth, height, width, channels].
+        filter: The kernel [depth, height, width, channels in, channels out].
+        data_format: "NDHWC" or "NCDHW".
+        filters: Another name of `filter`.
+    """
     filter = one_of("filters", filters, "filter", filter)
     return conv3d_op(input, filter, name=name, **_settings(3, data_format, strides, padding, dilations))
 
@@ -315,7 +341,15 @@ def conv3d_transpose(
     filters: TensorLike | None = None,
     dilations: int | Sequence[int] | None = None,
 ) -> Tensor:
-    """Computes a transposed convolution of volumes."""
+    """Computes a transposed convolution of volumes.
+
+    Args:
+        value: The input.
+        filter: The kernel [spatial dimensions, channels out, channels in].
+        data_format: "NDHWC" or "NCDHW".
+        input: Another name of `value`.
+        filters: Another name of `filter`.
+    """
     value = one_of("input", input, "value", value)
     filter = one_of("filters", filters, "filter", filter)
     with name_scope(name, "conv3d_transpose", [value, filter, output_shape]) as scope:
@@ -334,7 +368,11 @@ def conv3d_backprop_filter(
     dilations: int | Sequence[int] = (1, 1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """Computes the gradient of conv3d with respect to its filter."""
+    """Computes the gradient of conv3d with respect to its filter.
+
+    Args:
+        data_format: "NDHWC" or "NCDHW".
+    """
     settings = _settings(3, data_format, strides, padding, dilations)
     return conv3d_backprop_filter_op(input, filter_sizes, out_backprop, name=name, **settings)
 
@@ -354,7 +392,15 @@ def conv1d(
     input: TensorLike | None = None,
     dilations: int | Sequence[int] | None = None,
 ) -> Tensor:
-    """Convolves sequences with a filter of shape [width, input channels, output channels], as images of height 1."""
+    """Convolves sequences with a filter of shape [width, input channels, output channels], as images of height 1.
+
+    Args:
+        value: Sequences [batch, width, channels].
+        filters: The kernel [width, channels in, channels out].
+        stride: Step of the window.
+        data_format: "NWC" or "NCW".
+        input: Another name of `value`.
+    """
     value = one_of("input", input, "value", value)
     with name_scope(name, "conv1d", [value, filters]):
         axis, layout = _line(data_format)
@@ -391,7 +437,13 @@ def conv1d_transpose(
     dilations: int | Sequence[int] | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Computes a transposed convolution of sequences."""
+    """Computes a transposed convolution of sequences.
+
+    Args:
+        input: Sequences [batch, width, channels].
+        filters: The kernel [width, channels out, channels in].
+        data_format: "NWC" or "NCW".
+    """
     with name_scope(name, "conv1d_transpose", [input, filters, output_shape]):
         axis, layout = _line(data_format)
         first = layout == "NCHW"
@@ -420,7 +472,12 @@ def conv_transpose(
     dilations: int | Sequence[int] | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Computes a transposed convolution over one, two or three dimensions, as the output shape has."""
+    """Computes a transposed convolution over one, two or three dimensions, as the output shape has.
+
+    Args:
+        filters: The kernel [spatial dimensions, channels out, channels in].
+        data_format: Order of the dimensions; names that start with "NC" put channels second.
+    """
     transposes = {3: conv1d_transpose, 4: conv2d_transpose, 5: conv3d_transpose}
     with name_scope(name, "conv_transpose", [input, filters, output_shape]) as scope:
         shape = convert_to_tensor(output_shape, dtypes.int32).dims
@@ -452,7 +509,14 @@ def convolution(
     filters: TensorLike | None = None,
     dilations: int | Sequence[int] | None = None,
 ) -> Tensor:
-    """Convolves over one, two or three dimensions, as the filter has, with strides or with dilations."""
+    """Convolves over one, two or three dimensions, as the filter has, with strides or with dilations.
+
+    Args:
+        filter: The kernel [spatial dimensions, channels in, channels out].
+        data_format: Order of the dimensions; names that start with "NC" put channels second.
+        filters: Another name of `filter`.
+        dilations: Another name of `dilation_rate`.
+    """
     filter = one_of("filters", filters, "filter", filter)
     rates = one_of("dilations", dilations, "dilation_rate", dilation_rate)
     with name_scope(name, "convolution", [input, filter]) as scope:
@@ -484,7 +548,12 @@ def _listed(value: Any, rank: int) -> list[int]:
 
 @export("nn.atrous_conv2d")
 def atrous_conv2d(value: TensorLike, filters: TensorLike, rate: int, padding: str, name: str | None = None) -> Tensor:
-    """Convolves with a dilated filter, with rate - 1 zeros between its elements."""
+    """Convolves with a dilated filter, with rate - 1 zeros between its elements.
+
+    Args:
+        value: Images [batch, height, width, channels].
+        filters: The kernel [height, width, channels in, channels out].
+    """
     return convolution(value, filters, padding, dilation_rate=[rate, rate], name=name)
 
 
@@ -492,7 +561,12 @@ def atrous_conv2d(value: TensorLike, filters: TensorLike, rate: int, padding: st
 def atrous_conv2d_transpose(
     value: TensorLike, filters: TensorLike, output_shape: TensorLike, rate: int, padding: str, name: str | None = None
 ) -> Tensor:
-    """Computes the transpose of atrous_conv2d."""
+    """Computes the transpose of atrous_conv2d.
+
+    Args:
+        value: Images [batch, height, width, channels].
+        filters: The kernel [height, width, channels out, channels in].
+    """
     with name_scope(name, "atrous_conv2d_transpose", [value, filters, output_shape]) as scope:
         return conv2d_backprop_input(output_shape, filters, value, 1, padding, dilations=rate, name=scope)
 
@@ -507,7 +581,12 @@ def depthwise_conv2d_native(
     dilations: int | Sequence[int] = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """Convolves each channel with its own filters, of shape [height, width, channels, multiplier]."""
+    """Convolves each channel with its own filters, of shape [height, width, channels, multiplier].
+
+    Args:
+        input: Images [batch, height, width, channels].
+        filter: The kernel [height, width, channels, multiplier].
+    """
     return depthwise_op(input, filter, name=name, **_settings(2, data_format, strides, padding, dilations))
 
 
@@ -558,7 +637,14 @@ def depthwise_conv2d(
     data_format: str | None = None,
     dilations: int | Sequence[int] | None = None,
 ) -> Tensor:
-    """Convolves each channel with its own filters; a rate greater than 1 requires strides of 1."""
+    """Convolves each channel with its own filters; a rate greater than 1 requires strides of 1.
+
+    Args:
+        input: Images [batch, height, width, channels].
+        filter: The kernel [height, width, channels, multiplier].
+        rate: Distance between the elements of the kernel along height and width.
+        dilations: Another name of `rate`.
+    """
     rates = one_of("dilations", dilations, "rate", rate)
     with name_scope(name, "depthwise", [input, filter]) as scope:
         settings = _settings(2, data_format, strides, padding, rates)
@@ -579,7 +665,14 @@ def separable_conv2d(
     data_format: str | None = None,
     dilations: int | Sequence[int] | None = None,
 ) -> Tensor:
-    """Convolves each channel separately, then mixes the channels of each pixel."""
+    """Convolves each channel separately, then mixes the channels of each pixel.
+
+    Args:
+        depthwise_filter: Kernel [height, width, channels, multiplier] of the depthwise step.
+        pointwise_filter: Kernel [1, 1, channels * multiplier, channels out] that mixes channels.
+        rate: Distance between the elements of the kernel along height and width.
+        dilations: Another name of `rate`.
+    """
     rates = one_of("dilations", dilations, "rate", rate)
     with name_scope(name, "separable_conv2d", [input, depthwise_filter, pointwise_filter]) as scope:
         pointwise_filter = convert_to_tensor(pointwise_filter, name="pointwise_filter")

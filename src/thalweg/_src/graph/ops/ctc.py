@@ -114,6 +114,16 @@ def ctc_loss(
     """Computes the negative log probability of each example's labels over all alignments.
 
     inputs are logits, [time, batch, classes], or batch first unless time_major; the last class is the blank.
+
+    Args:
+        labels: Labels of each example, an int32 SparseTensor.
+        inputs: Logits [time, batch, classes]; the last class is the blank.
+        sequence_length: Number of time steps of each example.
+        preprocess_collapse_repeated: Whether equal neighbouring labels are merged before.
+        ctc_merge_repeated: Whether equal neighbouring classes of an alignment stand for one label.
+        ignore_longer_outputs_than_inputs: Whether examples with more labels than time steps count 0, not an error.
+        time_major: Whether inputs are [time, batch, classes], not [batch, time, classes].
+        logits: Another name of `inputs`.
     """
     if not isinstance(labels, SparseTensor):
         raise TypeError("Expected labels (first argument) to be a SparseTensor")
@@ -148,6 +158,14 @@ def ctc_loss_v2(
     """Computes the negative log probability of each example's labels: sparse ones, or rows with their lengths.
 
     `unique`, an optimization elsewhere, has no effect here.
+
+    Args:
+        labels: Labels of each example: a SparseTensor, or rows [batch, labels].
+        logits: Unscaled log probabilities of each time step.
+        label_length: Number of labels of each example; None for sparse labels.
+        logit_length: Number of time steps of each example.
+        logits_time_major: Whether logits are [time, batch, classes], not [batch, time, classes].
+        unique: Accepted for compatibility; it has no effect.
     """
     with name_scope(name, "ctc_loss_dense", [logits, labels, label_length, logit_length]):
         logits = convert_to_tensor(logits, name="logits")
@@ -180,7 +198,11 @@ def _with_blank_last(logits: Tensor, labels: SparseTensor, blank: int) -> tuple[
 
 @export("nn.ctc_unique_labels")
 def ctc_unique_labels(labels: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """Returns the distinct labels of each row, zero-padded, and the index of each label among them."""
+    """Returns the distinct labels of each row, zero-padded, and the index of each label among them.
+
+    Args:
+        labels: Labels [batch, time].
+    """
     with name_scope(name, "ctc_unique_labels", [labels]):
         labels = convert_to_tensor(labels, name="labels")
         same = equal(expand_dims(labels, 2), expand_dims(labels, 1))
@@ -195,7 +217,12 @@ def ctc_unique_labels(labels: TensorLike, name: str | None = None) -> tuple[Tens
 
 @export("nn.collapse_repeated")
 def collapse_repeated(labels: TensorLike, seq_length: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """Returns rows of labels with equal neighbors merged, zero-padded, and their new lengths."""
+    """Returns rows of labels with equal neighbors merged, zero-padded, and their new lengths.
+
+    Args:
+        labels: Labels [batch, time].
+        seq_length: Length of each row.
+    """
     with name_scope(name, "collapse_repeated_labels", [labels, seq_length]):
         labels = convert_to_tensor(labels, name="labels")
         seq_length = convert_to_tensor(seq_length, name="seq_length")

@@ -65,7 +65,13 @@ beam_search_op = nondifferentiable_op(
 def ctc_greedy_decoder(
     inputs: TensorLike, sequence_length: TensorLike, merge_repeated: bool = True, blank_index: int | None = None
 ) -> tuple[list[SparseTensor], Tensor]:
-    """Decodes each time step's most probable class; returns the labels and the negative sums of their logits."""
+    """Decodes each time step's most probable class; returns the labels and the negative sums of their logits.
+
+    Args:
+        inputs: Logits [time, batch, classes].
+        sequence_length: Number of time steps of each example.
+        merge_repeated: Whether equal neighbouring labels are merged.
+    """
     indices, values, shape, scores = greedy_decoder_op.many(
         inputs, sequence_length, merge_repeated=merge_repeated, blank_index=-1 if blank_index is None else blank_index
     )
@@ -83,6 +89,11 @@ def ctc_beam_search_decoder(
     """Returns the top_paths most probable label sequences and their log probabilities, best first.
 
     merge_repeated merges equal neighbors in the decoded sequences, even if a blank separates them.
+
+    Args:
+        inputs: Logits [time, batch, classes].
+        sequence_length: Number of time steps of each example.
+        merge_repeated: Whether equal neighbouring labels of the result are merged.
     """
     indices, values, shapes, scores = beam_search_op.many(
         inputs, sequence_length, beam_width=beam_width, top_paths=top_paths, merge_repeated=merge_repeated
@@ -94,5 +105,10 @@ def ctc_beam_search_decoder(
 def ctc_beam_search_decoder_v2(
     inputs: TensorLike, sequence_length: TensorLike, beam_width: int = 100, top_paths: int = 1
 ) -> tuple[list[SparseTensor], Tensor]:
-    """Returns the top_paths most probable label sequences and their log probabilities, best first."""
+    """Returns the top_paths most probable label sequences and their log probabilities, best first.
+
+    Args:
+        inputs: Logits [time, batch, classes].
+        sequence_length: Number of time steps of each example.
+    """
     return ctc_beam_search_decoder(inputs, sequence_length, beam_width, top_paths, merge_repeated=False)

@@ -38,7 +38,16 @@ def _padded_shape(c: Inference) -> Sequence[Shape]:
     return [None if shape is None else (*shape, None if length is None else length // size)]
 
 
-as_string = export("as_string", "dtypes.as_string", "strings.as_string")(
+as_string = export(
+    "as_string",
+    "dtypes.as_string",
+    "strings.as_string",
+    precision="Number of digits after the point; -1 takes the default.",
+    scientific="Whether numbers are written with an exponent, as `%e` does.",
+    shortest="Whether the shorter of both forms is used, as `%g` does.",
+    width="Smallest number of characters; -1 does not pad.",
+    fill='What pads to `width`: a space, "0", or "-" to pad on the right.',
+)(
     nondifferentiable_op(
         "AsString",
         "input: T -> output: string",
@@ -59,7 +68,7 @@ string_to_number_op = nondifferentiable_op(
     out_type=attr.types(_NUMBERS, dtypes.float32),
     infer=unchanged,
 )
-encode_base64 = export("encode_base64", "io.encode_base64")(
+encode_base64 = export("encode_base64", "io.encode_base64", pad="Whether the strings are padded with `=`.")(
     nondifferentiable_op(
         "EncodeBase64",
         "input: string -> output: string",
@@ -93,7 +102,12 @@ decode_padded_raw_op = nondifferentiable_op(
     host="fixed_length",
     infer=_padded_shape,
 )
-decode_compressed = export("decode_compressed", "io.decode_compressed")(
+decode_compressed = export(
+    "decode_compressed",
+    "io.decode_compressed",
+    bytes="The strings.",
+    compression_type='"ZLIB", "GZIP", or "" for none.',
+)(
     nondifferentiable_op(
         "DecodeCompressed",
         "bytes: string -> output: string",
@@ -111,7 +125,11 @@ def string_to_number(
     name: str | None = None,
     input: TensorLike | None = None,
 ) -> Tensor:
-    """Parses each string as a number."""
+    """Parses each string as a number.
+
+    Args:
+        input: Another name of `string_tensor`.
+    """
     strings = only_one(string_tensor, input, "string_tensor", "input")
     return string_to_number_op(strings, out_type=out_type, name=name)
 
@@ -124,7 +142,14 @@ def decode_raw(
     name: str | None = None,
     bytes: TensorLike | None = None,
 ) -> Tensor:
-    """Reinterprets the bytes of each string as numbers."""
+    """Reinterprets the bytes of each string as numbers.
+
+    Args:
+        input_bytes: The strings.
+        out_type: The type of the numbers.
+        little_endian: Whether the bytes are in little-endian order.
+        bytes: Deprecated name of `input_bytes`.
+    """
     strings = only_one(input_bytes, bytes, "input_bytes", "bytes")
     if out_type is None:
         raise ValueError("decode_raw() is missing the argument 'out_type'")

@@ -80,7 +80,7 @@ def _lu(c: Inference) -> Sequence[Shape]:
     return [shape, None if shape is None else shape[:-1]]
 
 
-cholesky = export("cholesky", "linalg.cholesky")(
+cholesky = export("cholesky", "linalg.cholesky", input="The matrices.")(
     op(
         "Cholesky",
         "input: T -> output: T",
@@ -97,7 +97,7 @@ cholesky_grad = nondifferentiable_op(
     T=MATRIX_TYPES - dtypes.COMPLEX,
     infer=_cholesky_grad,
 )
-qr = export("qr", "linalg.qr")(
+qr = export("qr", "linalg.qr", input="The matrices.")(
     op(
         "Qr",
         "input: T -> q: T, r: T",
@@ -135,7 +135,7 @@ eig_op = op(
     doc="Computes the eigenvalues and eigenvectors of square matrices.",
     capturable=False,
 )
-lu = export("linalg.lu")(
+lu = export("linalg.lu", input="The matrices.", output_idx_type="Integer type of the permutation.")(
     op(
         "Lu",
         "input: T -> lu: T, p: output_idx_type",
@@ -150,21 +150,34 @@ lu = export("linalg.lu")(
 
 @export("svd", "linalg.svd")
 def svd(tensor: TensorLike, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:
-    """Returns (s, u, v) with the input equal to `u @ diag(s) @ adjoint(v)`; only s without compute_uv."""
+    """Returns (s, u, v) with the input equal to `u @ diag(s) @ adjoint(v)`; only s without compute_uv.
+
+    Args:
+        tensor: The matrices.
+        compute_uv: Whether the singular vectors are returned too.
+    """
     s, u, v = svd_op.many(tensor, compute_uv=compute_uv, full_matrices=full_matrices, name=name)
     return (real(s), u, v) if compute_uv else real(s)
 
 
 @export("self_adjoint_eig", "linalg.eigh")
 def self_adjoint_eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """Returns ascending eigenvalues and eigenvectors of self-adjoint matrices, of which the lower triangle is read."""
+    """Returns ascending eigenvalues and eigenvectors of self-adjoint matrices, of which the lower triangle is read.
+
+    Args:
+        tensor: The matrices.
+    """
     e, v = self_adjoint_eig_op.many(tensor, compute_v=True, name=name)
     return e, v
 
 
 @export("self_adjoint_eigvals", "linalg.eigvalsh")
 def self_adjoint_eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the ascending eigenvalues of self-adjoint matrices, of which the lower triangle is read."""
+    """Returns the ascending eigenvalues of self-adjoint matrices, of which the lower triangle is read.
+
+    Args:
+        tensor: The matrices.
+    """
     result: Tensor = self_adjoint_eig_op.many(tensor, compute_v=False, name=name)[0]
     return result
 
@@ -178,14 +191,22 @@ def _eig(tensor: Any, compute_v: bool, name: str | None) -> Any:
 
 @export("linalg.eig")
 def eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """Returns eigenvalues, in no particular order, and normalized eigenvectors."""
+    """Returns eigenvalues, in no particular order, and normalized eigenvectors.
+
+    Args:
+        tensor: The matrices.
+    """
     e, v = _eig(tensor, True, name)
     return e, v
 
 
 @export("linalg.eigvals")
 def eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
-    """Returns eigenvalues, in no particular order."""
+    """Returns eigenvalues, in no particular order.
+
+    Args:
+        tensor: The matrices.
+    """
     result: Tensor = _eig(tensor, False, name)[0]
     return result
 

@@ -198,7 +198,13 @@ diag = export("diag", "linalg.tensor_diag")(
 diag_part = export("diag_part", "linalg.tensor_diag_part")(
     op("DiagPart", "input: T -> diagonal: T", T=_NUMBERS, infer=_diag_part, doc="Returns the diagonal of a tensor.")
 )
-matrix_band_part = export("matrix_band_part", "linalg.band_part")(
+matrix_band_part = export(
+    "matrix_band_part",
+    "linalg.band_part",
+    input="The matrices.",
+    num_lower="Number of diagonals kept below the main one; a negative number keeps all.",
+    num_upper="Number of diagonals kept above the main one; a negative number keeps all.",
+)(
     op(
         "MatrixBandPart",
         "input: T, num_lower: Tindex, num_upper: Tindex -> band: T",
@@ -276,7 +282,13 @@ def matrix_diag(
     padding_value: TensorLike = 0,
     align: str = "RIGHT_LEFT",
 ) -> Tensor:
-    """Creates matrices with the given diagonals and a padding value elsewhere; k is one diagonal or a band."""
+    """Creates matrices with the given diagonals and a padding value elsewhere; k is one diagonal or a band.
+
+    Args:
+        k: The diagonal, 0 for the main one and positive above it, or the first and last of a band.
+        num_rows: Number of rows; by default as many as the diagonals need.
+        num_cols: Number of columns; by default as many as the diagonals need.
+    """
     if all(map(_is_plain, (k, num_rows, num_cols, padding_value), (0, -1, -1, 0))):
         return matrix_diag_op(diagonal, name=name)
     diagonal = convert_to_tensor(diagonal, name="diagonal")
@@ -292,7 +304,12 @@ def matrix_diag_part(
     padding_value: TensorLike = 0,
     align: str = "RIGHT_LEFT",
 ) -> Tensor:
-    """Returns diagonals of matrices; k is one diagonal or a band, whose shorter diagonals are padded."""
+    """Returns diagonals of matrices; k is one diagonal or a band, whose shorter diagonals are padded.
+
+    Args:
+        input: The matrices.
+        k: The diagonal, 0 for the main one and positive above it, or the first and last of a band.
+    """
     if _is_plain(k, 0):
         return matrix_diag_part_op(input, name=name)
     input = convert_to_tensor(input, name="input")
@@ -303,7 +320,12 @@ def matrix_diag_part(
 def matrix_set_diag(
     input: TensorLike, diagonal: TensorLike, name: str = "set_diag", k: TensorLike = 0, align: str = "RIGHT_LEFT"
 ) -> Tensor:
-    """Returns matrices with diagonals replaced; k is one diagonal or a band."""
+    """Returns matrices with diagonals replaced; k is one diagonal or a band.
+
+    Args:
+        input: The matrices.
+        k: The diagonal, 0 for the main one and positive above it, or the first and last of a band.
+    """
     if _is_plain(k, 0):
         return matrix_set_diag_op(input, diagonal, name=name)
     return matrix_set_diag_v3_op(input, diagonal, k, align=align, name=name)

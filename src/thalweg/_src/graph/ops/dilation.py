@@ -91,7 +91,14 @@ def dilation2d(
     filters: TensorLike | None = None,
     dilations: int | Sequence[int] | None = None,
 ) -> Tensor:
-    """Computes the maximum of input plus filter over each window, per channel."""
+    """Computes the maximum of input plus filter over each window, per channel.
+
+    Args:
+        input: Images [batch, height, width, channels].
+        filter: The kernel [height, width, channels].
+        filters: Another name of `filter`.
+        dilations: Another name of `rates`.
+    """
     filter = one_of("filters", filters, "filter", filter)
     rates = one_of("dilations", dilations, "rates", rates)
     return dilation2d_op(input, filter, strides=strides, rates=rates, padding=padding, name=name)
@@ -106,7 +113,12 @@ def erosion2d(
     padding: str,
     name: str | None = None,
 ) -> Tensor:
-    """Returns the grayscale erosion: the minimum of pixel minus kernel over each window of each channel."""
+    """Returns the grayscale erosion: the minimum of pixel minus kernel over each window of each channel.
+
+    Args:
+        value: Images [batch, height, width, channels].
+        kernel: The kernel [height, width, channels].
+    """
     with name_scope(name, "erosion2d", [value, kernel]) as scope:
         value = convert_to_tensor(value, name="value")
         turned = reverse(convert_to_tensor(kernel, value.dtype, name="kernel"), [0, 1])

@@ -43,7 +43,13 @@ def edit_distance(
     normalize: bool = True,
     name: str = "edit_distance",
 ) -> Tensor:
-    """Computes the edit distance of each pair of sequences, relative to the truth's length if normalized."""
+    """Computes the edit distance of each pair of sequences, relative to the truth's length if normalized.
+
+    Args:
+        hypothesis: Sparse tensor of sequences to compare.
+        truth: Sparse tensor of the correct sequences.
+        normalize: Whether distances are divided by the length of the truth.
+    """
     a, b = as_sparse(hypothesis), as_sparse(truth)
     return edit_distance_op(
         a.indices, a.values, a.dense_shape, b.indices, b.values, b.dense_shape, normalize=normalize, name=name

@@ -59,7 +59,9 @@ def _per_channel_grad(c: Inference) -> Sequence[Shape]:
 
 _ENDS = "min: float32, max: float32"
 _BACKPROPS = "backprops_wrt_input: float32, backprop_wrt_min: float32, backprop_wrt_max: float32"
-fake_quant_with_min_max_args = export("fake_quant_with_min_max_args", "quantization.fake_quant_with_min_max_args")(
+fake_quant_with_min_max_args = export(
+    "fake_quant_with_min_max_args", "quantization.fake_quant_with_min_max_args", inputs="The numbers to quantize."
+)(
     op(
         "FakeQuantWithMinMaxArgs",
         "inputs: float32 -> outputs: float32",
@@ -71,7 +73,9 @@ fake_quant_with_min_max_args = export("fake_quant_with_min_max_args", "quantizat
     )
 )
 fake_quant_with_min_max_args_gradient = export(
-    "fake_quant_with_min_max_args_gradient", "quantization.fake_quant_with_min_max_args_gradient"
+    "fake_quant_with_min_max_args_gradient",
+    "quantization.fake_quant_with_min_max_args_gradient",
+    inputs="The numbers to quantize.",
 )(
     nondifferentiable_op(
         "FakeQuantWithMinMaxArgsGradient",
@@ -83,7 +87,9 @@ fake_quant_with_min_max_args_gradient = export(
         **_RANGE,
     )
 )
-fake_quant_with_min_max_vars = export("fake_quant_with_min_max_vars", "quantization.fake_quant_with_min_max_vars")(
+fake_quant_with_min_max_vars = export(
+    "fake_quant_with_min_max_vars", "quantization.fake_quant_with_min_max_vars", inputs="The numbers to quantize."
+)(
     op(
         "FakeQuantWithMinMaxVars",
         f"inputs: float32, {_ENDS} -> outputs: float32",
@@ -93,7 +99,9 @@ fake_quant_with_min_max_vars = export("fake_quant_with_min_max_vars", "quantizat
     )
 )
 fake_quant_with_min_max_vars_gradient = export(
-    "fake_quant_with_min_max_vars_gradient", "quantization.fake_quant_with_min_max_vars_gradient"
+    "fake_quant_with_min_max_vars_gradient",
+    "quantization.fake_quant_with_min_max_vars_gradient",
+    inputs="The numbers to quantize.",
 )(
     nondifferentiable_op(
         "FakeQuantWithMinMaxVarsGradient",
@@ -104,7 +112,9 @@ fake_quant_with_min_max_vars_gradient = export(
     )
 )
 fake_quant_with_min_max_vars_per_channel = export(
-    "fake_quant_with_min_max_vars_per_channel", "quantization.fake_quant_with_min_max_vars_per_channel"
+    "fake_quant_with_min_max_vars_per_channel",
+    "quantization.fake_quant_with_min_max_vars_per_channel",
+    inputs="The numbers to quantize.",
 )(
     op(
         "FakeQuantWithMinMaxVarsPerChannel",
@@ -117,6 +127,7 @@ fake_quant_with_min_max_vars_per_channel = export(
 fake_quant_with_min_max_vars_per_channel_gradient = export(
     "fake_quant_with_min_max_vars_per_channel_gradient",
     "quantization.fake_quant_with_min_max_vars_per_channel_gradient",
+    inputs="The numbers to quantize.",
 )(
     nondifferentiable_op(
         "FakeQuantWithMinMaxVarsPerChannelGradient",

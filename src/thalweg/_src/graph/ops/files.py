@@ -33,7 +33,7 @@ read_file = export("read_file", "io.read_file")(
         external="reads files",
     )
 )
-write_file = export("write_file", "io.write_file")(
+write_file = export("write_file", "io.write_file", contents="The string to write.")(
     stateful_op(
         "WriteFile",
         "filename: string, contents: string ->",
@@ -42,7 +42,7 @@ write_file = export("write_file", "io.write_file")(
         external="writes files",
     )
 )
-matching_files = export("matching_files", "io.matching_files")(
+matching_files = export("matching_files", "io.matching_files", pattern="Patterns of file names, with `*` and `?`.")(
     nondifferentiable_op(
         "MatchingFiles",
         "pattern: string -> filenames: string",

@@ -93,13 +93,21 @@ def _forward(name: str, doc: str) -> OpDef:
 
 
 _SEQUENCES = "row_pooling_sequence: int64, col_pooling_sequence: int64"
-fractional_max_pool = export("nn.fractional_max_pool")(
+fractional_max_pool = export(
+    "nn.fractional_max_pool",
+    value="Images [batch, height, width, channels].",
+    seed="The first seed; for `deterministic` windows.",
+)(
     _forward(
         "FractionalMaxPool",
         "Computes the maxima of windows with random sizes; also returns the windows' row and column boundaries.",
     )
 )
-fractional_avg_pool = export("nn.fractional_avg_pool")(
+fractional_avg_pool = export(
+    "nn.fractional_avg_pool",
+    value="Images [batch, height, width, channels].",
+    seed="The first seed; for `deterministic` windows.",
+)(
     _forward(
         "FractionalAvgPool",
         "Computes the means of windows with random sizes; also returns the windows' row and column boundaries.",

@@ -197,7 +197,7 @@ def _unravel(c: Inference) -> Sequence[Shape]:
     return [None if indices is None else (rank, *indices)]
 
 
-unravel_index = export("unravel_index")(
+unravel_index = export("unravel_index", indices="Flat indices.", dims="Shape that the indices refer to.")(
     nondifferentiable_op(
         "UnravelIndex",
         "indices: Tidx, dims: Tidx -> output: Tidx",
@@ -219,7 +219,13 @@ def gather(
     axis: TensorLike | None = None,
     batch_dims: int = 0,
 ) -> Tensor:
-    """Gathers slices of params along an axis; of a variable only these are read."""
+    """Gathers slices of params along an axis; of a variable only these are read.
+
+    Args:
+        indices: The indices of the slices.
+        validate_indices: Ignored: indices are always checked.
+        axis: The axis of `params` to take slices from.
+    """
     if axis is None:
         axis = batch_dims
     if batch_dims == 0 and isinstance(axis, int) and axis == 0 and hasattr(params, "sparse_read"):
@@ -249,7 +255,11 @@ def _as_indices(indices: Any) -> Any:
 @export("batch_gather")
 @dispatches
 def batch_gather(params: TensorLike, indices: TensorLike, name: str | None = None) -> Tensor:
-    """Gathers slices of params at indices with the same leading dimensions."""
+    """Gathers slices of params at indices with the same leading dimensions.
+
+    Args:
+        indices: Indices along the last dimension that `params` and `indices` have in common.
+    """
     with name_scope(name, "BatchGather", [params, indices]) as scope:
         indices = convert_to_tensor(indices, name="indices")
         if indices.dims is None:
@@ -261,7 +271,11 @@ def batch_gather(params: TensorLike, indices: TensorLike, name: str | None = Non
 @export("gather_nd", "manip.gather_nd")
 @dispatches
 def gather_nd(params: TensorLike, indices: TensorLike, name: str | None = None, batch_dims: int = 0) -> Tensor:
-    """Gathers the elements or slices of params at index vectors."""
+    """Gathers the elements or slices of params at index vectors.
+
+    Args:
+        indices: Positions to take; the last dimension holds one index vector.
+    """
     if batch_dims == 0:
         read = getattr(params, "gather_nd", None)
         if read is not None and not isinstance(params, Tensor):
@@ -290,7 +304,12 @@ def _batch_positions(rows: Tensor, batch_dims: int) -> list[Tensor]:
 def scatter_nd(
     indices: TensorLike, updates: TensorLike, shape: ShapeLike | TensorLike, name: str | None = None
 ) -> Tensor:
-    """Scatters updates into zeros of a shape at index vectors; duplicates are summed."""
+    """Scatters updates into zeros of a shape at index vectors; duplicates are summed.
+
+    Args:
+        indices: Positions to update; the last dimension holds one index vector.
+        updates: The new values, one element or slice for each index vector.
+    """
     return scatter_nd_op(indices, updates, shape, name=name)
 
 
@@ -298,31 +317,61 @@ def scatter_nd(
 def tensor_scatter_update(
     tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Returns a copy of a tensor with the elements or slices at index vectors replaced by updates."""
+    """Returns a copy of a tensor with the elements or slices at index vectors replaced by updates.
+
+    Args:
+        tensor: The tensor to start from.
+        indices: Positions to update; the last dimension holds one index vector.
+        updates: The new values, one element or slice for each index vector.
+    """
     return tensor_scatter_update_op(tensor, indices, updates, name=name)
 
 
 @export("tensor_scatter_add", "tensor_scatter_nd_add")
 def tensor_scatter_add(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
-    """Returns a copy of a tensor with updates added at index vectors."""
+    """Returns a copy of a tensor with updates added at index vectors.
+
+    Args:
+        tensor: The tensor to start from.
+        indices: Positions to update; the last dimension holds one index vector.
+        updates: The new values, one element or slice for each index vector.
+    """
     return tensor_scatter_add_op(tensor, indices, updates, name=name)
 
 
 @export("tensor_scatter_nd_sub", "tensor_scatter_sub")
 def tensor_scatter_sub(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
-    """Returns a copy of a tensor with updates subtracted at index vectors."""
+    """Returns a copy of a tensor with updates subtracted at index vectors.
+
+    Args:
+        tensor: The tensor to start from.
+        indices: Positions to update; the last dimension holds one index vector.
+        updates: The new values, one element or slice for each index vector.
+    """
     return tensor_scatter_sub_op(tensor, indices, updates, name=name)
 
 
 @export("tensor_scatter_nd_max")
 def tensor_scatter_max(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
-    """Returns a copy of a tensor with the maximum of it and updates at index vectors."""
+    """Returns a copy of a tensor with the maximum of it and updates at index vectors.
+
+    Args:
+        tensor: The tensor to start from.
+        indices: Positions to update; the last dimension holds one index vector.
+        updates: The new values, one element or slice for each index vector.
+    """
     return tensor_scatter_max_op(tensor, indices, updates, name=name)
 
 
 @export("tensor_scatter_nd_min")
 def tensor_scatter_min(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
-    """Returns a copy of a tensor with the minimum of it and updates at index vectors."""
+    """Returns a copy of a tensor with the minimum of it and updates at index vectors.
+
+    Args:
+        tensor: The tensor to start from.
+        indices: Positions to update; the last dimension holds one index vector.
+        updates: The new values, one element or slice for each index vector.
+    """
     return tensor_scatter_min_op(tensor, indices, updates, name=name)
 
 
@@ -338,7 +387,12 @@ tensor_scatter_nd_sub = tensor_scatter_sub
 def boolean_mask(
     tensor: TensorLike, mask: TensorLike, name: str = "boolean_mask", axis: TensorLike | None = None
 ) -> Tensor:
-    """Returns the elements or slices of a tensor, along the dimensions of the mask, where the mask is true."""
+    """Returns the elements or slices of a tensor, along the dimensions of the mask, where the mask is true.
+
+    Args:
+        mask: Boolean tensor whose shape is a prefix of the tensor's from `axis` on.
+        axis: The axis of the tensor where the mask begins; 0 by default.
+    """
     with name_scope(name, "boolean_mask", [tensor, mask]):
         value, chosen = convert_to_tensor(tensor, name="tensor"), convert_to_tensor(mask, name="mask")
         dims = chosen.dims
@@ -406,7 +460,11 @@ def _stitched(c: Inference) -> Sequence[Shape]:
 
 
 _STITCH = "indices: N*int32, data: N*T -> merged: T"
-dynamic_stitch = export("dynamic_stitch")(
+dynamic_stitch = export(
+    "dynamic_stitch",
+    indices="List of integer tensors: rows of the result that the data go to.",
+    data="List of tensors with one slice for each index.",
+)(
     op(
         "DynamicStitch",
         _STITCH,
@@ -430,5 +488,11 @@ parallel_dynamic_stitch = op(
 def dynamic_partition(
     data: TensorLike, partitions: TensorLike, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:
-    """Partitions the rows of data into num_partitions tensors by their partition indices."""
+    """Partitions the rows of data into num_partitions tensors by their partition indices.
+
+    Args:
+        data: The rows to distribute.
+        partitions: Number of the part that each row of `data` belongs to.
+        num_partitions: Number of parts.
+    """
     return dynamic_partition_op.many(data, partitions, num_partitions=num_partitions, name=name)  # type: ignore[no-any-return]

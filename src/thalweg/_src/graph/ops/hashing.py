@@ -39,7 +39,9 @@ string_to_hash_bucket_fast = export("string_to_hash_bucket_fast", "strings.to_ha
         infer=unchanged,
     )
 )
-string_to_hash_bucket_strong = export("string_to_hash_bucket_strong", "strings.to_hash_bucket_strong")(
+string_to_hash_bucket_strong = export(
+    "string_to_hash_bucket_strong", "strings.to_hash_bucket_strong", key="Two integers that select the hash function."
+)(
     nondifferentiable_op(
         "StringToHashBucketStrong",
         "input: string -> output: int64",
@@ -65,12 +67,21 @@ def string_to_hash_bucket(
     name: str | None = None,
     input: TensorLike | None = None,
 ) -> Tensor:
-    """Hashes each string to a bucket, by a function that later versions of TensorFlow may change."""
+    """Hashes each string to a bucket, by a function that later versions of TensorFlow may change.
+
+    Args:
+        input: Another name of `string_tensor`.
+    """
     strings = only_one(string_tensor, input, "string_tensor", "input")
     return string_to_hash_bucket_op(strings, num_buckets=num_buckets, name=name)
 
 
 @export("fingerprint")
 def fingerprint(data: TensorLike, method: TensorLike = "farmhash64", name: str | None = None) -> Tensor:
-    """Computes an 8-byte fingerprint of each row of the data."""
+    """Computes an 8-byte fingerprint of each row of the data.
+
+    Args:
+        data: A tensor with one row for each fingerprint.
+        method: The hash: "farmhash64".
+    """
     return fingerprint_op(data, convert_to_tensor(method, dtypes.string), name=name)

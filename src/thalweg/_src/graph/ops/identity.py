@@ -72,7 +72,11 @@ prevent_gradient = op(
 
 @export("identity_n")
 def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
-    """Returns the tensors unchanged, each available when all are."""
+    """Returns the tensors unchanged, each available when all are.
+
+    Args:
+        input: The tensors.
+    """
     return identity_n_op.many(list(input), name=name)  # type: ignore[no-any-return]
 
 
@@ -92,13 +96,21 @@ ensure_shape_op = op(
 
 @export("ensure_shape")
 def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
-    """Returns the tensor after checking its shape in each step."""
+    """Returns the tensor after checking its shape in each step.
+
+    Args:
+        shape: The shape.
+    """
     return ensure_shape_op(x, shape=shapes.as_shape(shape), name=name)
 
 
 @export("guarantee_const")
 def guarantee_const(input: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the tensor, which the caller guarantees to be constant."""
+    """Returns the tensor, which the caller guarantees to be constant.
+
+    Args:
+        input: The tensor.
+    """
     return identity(input, name=name)
 
 
@@ -117,7 +129,7 @@ def _bitcast(c: Inference) -> Sequence[Shape]:
     return [source[:-1]]
 
 
-bitcast = export("bitcast")(
+bitcast = export("bitcast", type="The new element type, whose size need not be the same.")(
     nondifferentiable_op(
         "Bitcast",
         "input: T -> output: type",

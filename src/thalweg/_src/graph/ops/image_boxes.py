@@ -123,7 +123,17 @@ def crop_and_resize(
     name: str | None = None,
     box_indices: TensorLike | None = None,
 ) -> Tensor:
-    """Crops boxes (in fractions of height and width) from images and resizes them to one size."""
+    """Crops boxes (in fractions of height and width) from images and resizes them to one size.
+
+    Args:
+        image: Images [batch, height, width, channels].
+        boxes: Boxes [y_min, x_min, y_max, x_max] in fractions of the image's height and width.
+        box_ind: Number of the image that each box belongs to.
+        crop_size: Height and width of each crop.
+        method: "bilinear" or "nearest".
+        extrapolation_value: Value of pixels outside the image.
+        box_indices: Another name of `box_ind`.
+    """
     numbers = one_of("box_indices", box_indices, "box_ind", box_ind)
     return crop_and_resize_op(
         image, boxes, numbers, crop_size, method=method, extrapolation_value=extrapolation_value, name=name
@@ -170,7 +180,12 @@ draw_bounding_boxes_v2_op = nondifferentiable_op(
 def draw_bounding_boxes(
     images: TensorLike, boxes: TensorLike, name: str | None = None, colors: TensorLike | None = None
 ) -> Tensor:
-    """Draws the outlines of boxes (in fractions of height and width) on images, cycling through the colors."""
+    """Draws the outlines of boxes (in fractions of height and width) on images, cycling through the colors.
+
+    Args:
+        boxes: Boxes [batch, count, 4] in fractions of height and width.
+        colors: Colors [count, depth], used cyclically.
+    """
     if colors is None:
         return draw_bounding_boxes_op(images, boxes, name=name)
     return draw_bounding_boxes_v2_op(images, boxes, colors, name=name)
@@ -222,7 +237,16 @@ def extract_glimpse(
     uniform_noise: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """Extracts a window from each image; parts outside the image are filled with noise."""
+    """Extracts a window from each image; parts outside the image are filled with noise.
+
+    Args:
+        input: Images [batch, height, width, channels].
+        size: Height and width of the window.
+        offsets: Position of the window in each image, [batch, (y, x)].
+        centered: Whether offsets are relative to the centre of the image.
+        normalized: Whether offsets are in fractions of the image, not in pixels.
+        uniform_noise: Whether noise outside the image is uniform, not normal.
+    """
     return extract_glimpse_op(
         input, size, offsets, centered=centered, normalized=normalized, uniform_noise=uniform_noise, name=name
     )
@@ -292,7 +316,18 @@ def sample_distorted_bounding_box(
     use_image_if_no_bounding_boxes: bool | None = None,
     name: str | None = None,
 ) -> Any:
-    """Returns begin and size for `tf.slice`, and the box for drawing, of a random window that covers part of a box."""
+    """Returns begin and size for `tf.slice`, and the box for drawing, of a random window that covers part of a box.
+
+    Args:
+        image_size: Height, width and channels of the image.
+        bounding_boxes: Boxes [batch, count, 4] as fractions of the image.
+        seed: The first seed.
+        min_object_covered: Smallest fraction of a box that the window must contain.
+        aspect_ratio_range: Allowed range of width over height.
+        area_range: Allowed range of the window's fraction of the image.
+        max_attempts: How many windows are tried before the whole image is returned.
+        use_image_if_no_bounding_boxes: Whether an image without boxes counts as one box; otherwise it is an error.
+    """
     optional = {
         "aspect_ratio_range": aspect_ratio_range,
         "area_range": area_range,

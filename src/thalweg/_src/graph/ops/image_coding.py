@@ -80,7 +80,7 @@ def _decoded_image(c: Inference) -> Sequence[Shape]:
     return [None if c.attrs["expand_animations"] else (None, None, channels)]
 
 
-decode_png = export("image.decode_png", "io.decode_png")(
+decode_png = export("image.decode_png", "io.decode_png", dtype="Element type of the pixels.")(
     nondifferentiable_op(
         "DecodePng",
         "contents: string -> image: dtype",
@@ -99,7 +99,9 @@ decode_jpeg = export("image.decode_jpeg", "io.decode_jpeg")(
         infer=_decoded_jpeg,
     )
 )
-decode_and_crop_jpeg = export("image.decode_and_crop_jpeg", "io.decode_and_crop_jpeg")(
+decode_and_crop_jpeg = export(
+    "image.decode_and_crop_jpeg", "io.decode_and_crop_jpeg", crop_window="Top, left, height and width of the window."
+)(
     nondifferentiable_op(
         "DecodeAndCropJpeg",
         "contents: string, crop_window: int32 -> image: uint8",
@@ -195,7 +197,20 @@ encode_png_op = nondifferentiable_op(
     T=attr.types({dtypes.uint8, dtypes.uint16}, dtypes.uint8),
     infer=_encoded_png,
 )
-encode_jpeg = export("image.encode_jpeg", "io.encode_jpeg")(
+encode_jpeg = export(
+    "image.encode_jpeg",
+    "io.encode_jpeg",
+    image="An image [height, width, channels] of uint8.",
+    format='Colors of the file: "" by the number of channels, "grayscale" or "rgb".',
+    quality="Quality of the file, 0 to 100.",
+    progressive="Whether the file is progressive.",
+    optimize_size="Whether more time is spent for a smaller file.",
+    chroma_downsampling="Whether chroma is stored at half the resolution.",
+    density_unit='Unit of the densities: "in" or "cm".',
+    x_density="Horizontal pixels per unit.",
+    y_density="Vertical pixels per unit.",
+    xmp_metadata="XMP metadata to embed.",
+)(
     nondifferentiable_op(
         "EncodeJpeg",
         "image: uint8 -> contents: string",
@@ -223,7 +238,12 @@ encode_jpeg_variable_quality = nondifferentiable_op(
 
 @export("image.encode_png", "io.encode_png")
 def encode_png(image: TensorLike, compression: int = -1, name: str | None = None) -> Tensor:
-    """Encodes images of 1 to 4 channels, uint8 or uint16, as PNG files."""
+    """Encodes images of 1 to 4 channels, uint8 or uint16, as PNG files.
+
+    Args:
+        image: An image [height, width, channels] of uint8 or uint16.
+        compression: Compression level, -1 for the default.
+    """
     return encode_png_op(convert_to_tensor(image, name="image"), compression=compression, name=name)
 
 
@@ -235,7 +255,12 @@ def decode_image(
     name: str | None = None,
     expand_animations: bool = True,
 ) -> Tensor:
-    """Decodes a PNG, JPEG, GIF or BMP file; a GIF has a leading dimension of frames."""
+    """Decodes a PNG, JPEG, GIF or BMP file; a GIF has a leading dimension of frames.
+
+    Args:
+        dtype: Element type of the pixels.
+        expand_animations: Whether all frames of a GIF file are returned, not the first alone.
+    """
     target = dtypes.as_dtype(dtype)
     direct = target if target in (dtypes.float32, dtypes.uint8, dtypes.uint16) else dtypes.uint16
     with name_scope(name, "decode_image", [contents]):
@@ -254,7 +279,12 @@ def is_jpeg(contents: TensorLike, name: str | None = None) -> Tensor:
 def adjust_jpeg_quality(
     image: TensorLike, jpeg_quality: TensorLike, dct_method: str = "", name: str | None = None
 ) -> Tensor:
-    """Encodes an image as JPEG with the given quality, and decodes it again."""
+    """Encodes an image as JPEG with the given quality, and decodes it again.
+
+    Args:
+        image: An image [height, width, channels].
+        jpeg_quality: Quality of the JPEG file, 0 to 100.
+    """
     with name_scope(name, "adjust_jpeg_quality", [image]):
         image = convert_to_tensor(image, name="image")
         shape = image.dims
@@ -271,7 +301,13 @@ def adjust_jpeg_quality(
 def random_jpeg_quality(
     image: TensorLike, min_jpeg_quality: int, max_jpeg_quality: int, seed: int | None = None
 ) -> Tensor:
-    """Encodes an image as JPEG with a random quality, and decodes it again."""
+    """Encodes an image as JPEG with a random quality, and decodes it again.
+
+    Args:
+        image: An image [height, width, channels].
+        min_jpeg_quality: Lowest quality, included.
+        max_jpeg_quality: Highest quality, excluded.
+    """
     if not (0 <= min_jpeg_quality <= 100 and 0 <= max_jpeg_quality <= 100):
         raise ValueError(f"JPEG qualities go from 0 to 100, received {min_jpeg_quality} and {max_jpeg_quality}")
     if min_jpeg_quality >= max_jpeg_quality:

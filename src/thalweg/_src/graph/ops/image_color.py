@@ -47,8 +47,12 @@ def _space(name: str, doc: str) -> OpDef:
     return op(name, "images: T -> output: T", T=_SPACES, infer=infer, doc=doc)
 
 
-rgb_to_hsv = export("image.rgb_to_hsv")(_space("RGBToHSV", "Converts RGB images to HSV, with all values in [0, 1]."))
-hsv_to_rgb = export("image.hsv_to_rgb")(_space("HSVToRGB", "Converts HSV images to RGB, with all values in [0, 1]."))
+rgb_to_hsv = export("image.rgb_to_hsv", images="Images [..., channels].")(
+    _space("RGBToHSV", "Converts RGB images to HSV, with all values in [0, 1].")
+)
+hsv_to_rgb = export("image.hsv_to_rgb", images="Images [..., channels].")(
+    _space("HSVToRGB", "Converts HSV images to RGB, with all values in [0, 1].")
+)
 
 
 def _require_factor(c: Inference) -> None:
@@ -91,7 +95,12 @@ adjust_saturation_op = nondifferentiable_op(
 
 @export("image.convert_image_dtype")
 def convert_image_dtype(image: TensorLike, dtype: DTypeLike, saturate: bool = False, name: str | None = None) -> Tensor:
-    """Converts pixels to a type and its range: floats lie in [0, 1), integers extend to their maximum."""
+    """Converts pixels to a type and its range: floats lie in [0, 1), integers extend to their maximum.
+
+    Args:
+        dtype: The type to convert to.
+        saturate: Whether values beyond the range of the new type are clipped.
+    """
     image = convert_to_tensor(image, name="image")
     target = dtypes.as_dtype(dtype)
     for kind in (target, image.dtype):
@@ -142,31 +151,51 @@ def _mixed(images: Any, weights: Weights) -> Tensor:
 
 @export("image.rgb_to_yiq")
 def rgb_to_yiq(images: TensorLike) -> Tensor:
-    """Converts RGB to YIQ."""
+    """Converts RGB to YIQ.
+
+    Args:
+        images: Images [..., channels].
+    """
     return _mixed(images, _RGB_TO_YIQ)
 
 
 @export("image.yiq_to_rgb")
 def yiq_to_rgb(images: TensorLike) -> Tensor:
-    """Converts YIQ to RGB."""
+    """Converts YIQ to RGB.
+
+    Args:
+        images: Images [..., channels].
+    """
     return _mixed(images, _YIQ_TO_RGB)
 
 
 @export("image.rgb_to_yuv")
 def rgb_to_yuv(images: TensorLike) -> Tensor:
-    """Converts RGB to YUV."""
+    """Converts RGB to YUV.
+
+    Args:
+        images: Images [..., channels].
+    """
     return _mixed(images, _RGB_TO_YUV)
 
 
 @export("image.yuv_to_rgb")
 def yuv_to_rgb(images: TensorLike) -> Tensor:
-    """Converts YUV to RGB."""
+    """Converts YUV to RGB.
+
+    Args:
+        images: Images [..., channels].
+    """
     return _mixed(images, _YUV_TO_RGB)
 
 
 @export("image.rgb_to_grayscale")
 def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
-    """Converts RGB to grayscale."""
+    """Converts RGB to grayscale.
+
+    Args:
+        images: Images [..., channels].
+    """
     with name_scope(name, "rgb_to_grayscale", [images]) as scope:
         images = convert_to_tensor(images, name="images")
         gray = _mixed(convert_image_dtype(images, dtypes.float32), _RGB_TO_GRAY)
@@ -175,7 +204,11 @@ def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
 
 @export("image.grayscale_to_rgb")
 def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
-    """Converts grayscale to RGB."""
+    """Converts grayscale to RGB.
+
+    Args:
+        images: Images [..., channels].
+    """
     with name_scope(name, "grayscale_to_rgb", [images]) as scope:
         images = convert_to_tensor(images, name="images")
         static = images.dims
@@ -203,7 +236,12 @@ def in_floats(image: Tensor) -> Tensor:
 
 @export("image.adjust_contrast")
 def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
-    """Scales the contrast of each channel around its mean over the image."""
+    """Scales the contrast of each channel around its mean over the image.
+
+    Args:
+        images: Images [..., channels].
+        contrast_factor: Factor of the distance from the mean.
+    """
     with name_scope(None, "adjust_contrast", [images, contrast_factor]) as scope:
         images = convert_to_tensor(images, name="images")
         adjusted = adjust_contrast_op(in_floats(images), contrast_factor, name=scope)
@@ -212,7 +250,11 @@ def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
 
 @export("image.adjust_hue")
 def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) -> Tensor:
-    """Rotates the hue by `delta` in [-1, 1], where 1 is a full turn."""
+    """Rotates the hue by `delta` in [-1, 1], where 1 is a full turn.
+
+    Args:
+        delta: Angle in [-1, 1], where 1 is a full turn.
+    """
     with name_scope(name, "adjust_hue", [image]):
         image = convert_to_tensor(image, name="image")
         return convert_image_dtype(adjust_hue_op(in_floats(image), delta), image.dtype)
@@ -235,21 +277,35 @@ def _require_range(lower: Any, upper: Any) -> None:
 
 @export("image.random_contrast")
 def random_contrast(image: TensorLike, lower: float, upper: float, seed: int | None = None) -> Tensor:
-    """Scales the contrast by a random factor in [lower, upper)."""
+    """Scales the contrast by a random factor in [lower, upper).
+
+    Args:
+        lower: Lower end of the range, included.
+        upper: Upper end of the range, excluded.
+    """
     _require_range(lower, upper)
     return adjust_contrast(image, random_uniform([], lower, upper, seed=seed))
 
 
 @export("image.random_saturation")
 def random_saturation(image: TensorLike, lower: float, upper: float, seed: int | None = None) -> Tensor:
-    """Scales the saturation by a random factor in [lower, upper)."""
+    """Scales the saturation by a random factor in [lower, upper).
+
+    Args:
+        lower: Lower end of the range, included.
+        upper: Upper end of the range, excluded.
+    """
     _require_range(lower, upper)
     return adjust_saturation(image, random_uniform([], lower, upper, seed=seed))
 
 
 @export("image.random_hue")
 def random_hue(image: TensorLike, max_delta: float, seed: int | None = None) -> Tensor:
-    """Rotates the hue by a random delta in [-max_delta, max_delta)."""
+    """Rotates the hue by a random delta in [-max_delta, max_delta).
+
+    Args:
+        max_delta: Largest change of the hue, at most 0.5.
+    """
     if max_delta > 0.5:
         raise ValueError("max_delta must be <= 0.5.")
     if max_delta < 0:

@@ -111,6 +111,11 @@ def transform(
 
     The output at (x, y) is the input at ((a0 x + a1 y + a2) / k, (b0 x + b1 y + b2) / k) with k = c0 x + c1 y + 1, and
     0 outside. The gradient applies the inverse transforms to the gradient of the output, as TensorFlow does.
+
+    Args:
+        images: Images [batch, height, width, channels], or one, with or without channels.
+        transforms: Projective transforms of 8 numbers: one, or one for each image.
+        output_shape: Height and width of the result; by default those of the images.
     """
     with name_scope(name, "transform", [images, transforms]):
         batch = _Batch(images)
@@ -136,7 +141,12 @@ def _flat(transforms: Any) -> Tensor:
 
 @export("contrib.image.rotate")
 def rotate(images: TensorLike, angles: TensorLike, interpolation: str = "NEAREST", name: str | None = None) -> Tensor:
-    """Rotates images about their center counterclockwise, by angles in radians."""
+    """Rotates images about their center counterclockwise, by angles in radians.
+
+    Args:
+        images: Images [batch, height, width, channels], or one, with or without channels.
+        angles: Angles in radians, counterclockwise: one, or one for each image.
+    """
     with name_scope(name, "rotate", [images, angles]):
         batch = _Batch(images)
         height, width = (cast(shape_of(batch.images)[axis], dtypes.float32) for axis in (1, 2))
@@ -149,7 +159,12 @@ def rotate(images: TensorLike, angles: TensorLike, interpolation: str = "NEAREST
 def translate(
     images: TensorLike, translations: TensorLike, interpolation: str = "NEAREST", name: str | None = None
 ) -> Tensor:
-    """Translates images by [dx, dy]; uncovered pixels are 0."""
+    """Translates images by [dx, dy]; uncovered pixels are 0.
+
+    Args:
+        images: Images [batch, height, width, channels], or one, with or without channels.
+        translations: Vectors [dx, dy]: one, or one for each image.
+    """
     with name_scope(name, "translate", [images, translations]):
         return transform(images, translations_to_projective_transforms(translations), interpolation)
 
@@ -158,7 +173,13 @@ def translate(
 def angles_to_projective_transforms(
     angles: TensorLike, image_height: float | Tensor, image_width: float | Tensor, name: str | None = None
 ) -> Tensor:
-    """Returns the transforms that rotate images of a size about their center."""
+    """Returns the transforms that rotate images of a size about their center.
+
+    Args:
+        angles: Angles in radians, counterclockwise.
+        image_height: Height of the images.
+        image_width: Width of the images.
+    """
     with name_scope(name, "angles_to_projective_transforms", [angles]):
         angles = _vector(angles, 0, "angles")
         across, down = image_width - 1, image_height - 1
@@ -170,7 +191,11 @@ def angles_to_projective_transforms(
 
 @export("contrib.image.translations_to_projective_transforms")
 def translations_to_projective_transforms(translations: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the transforms that translate images by [dx, dy]."""
+    """Returns the transforms that translate images by [dx, dy].
+
+    Args:
+        translations: Vectors [dx, dy].
+    """
     with name_scope(name, "translations_to_projective_transforms", [translations]):
         moves = _vector(translations, 1, "translations")
         zero, one = zeros_like(moves[:, 0]), ones_like(moves[:, 0])
@@ -190,7 +215,11 @@ def _vector(value: Any, rank: int, what: str) -> Tensor:
 
 @export("contrib.image.flat_transforms_to_matrices")
 def flat_transforms_to_matrices(transforms: TensorLike) -> Tensor:
-    """Converts transforms of eight numbers to 3x3 matrices whose last element is 1."""
+    """Converts transforms of eight numbers to 3x3 matrices whose last element is 1.
+
+    Args:
+        transforms: Projective transforms [count, 8].
+    """
     with name_scope(None, "flat_transforms_to_matrices", [transforms]):
         transforms = convert_to_tensor(transforms, name="transforms")
         shape = transforms.dims

@@ -69,7 +69,11 @@ components_op = nondifferentiable_op(
 
 @export("contrib.image.connected_components")
 def connected_components(images: TensorLike) -> Tensor:
-    """Labels the 4-connected components of equal values in images; zero pixels have label 0."""
+    """Labels the 4-connected components of equal values in images; zero pixels have label 0.
+
+    Args:
+        images: Images [batch, height, width] or one [height, width].
+    """
     with name_scope("connected_components"):
         images = convert_to_tensor(images, name="images")
         shape = images.dims

@@ -111,7 +111,7 @@ _resize_bicubic = _resize(
 _resize_nearest = _resize(
     "ResizeNearestNeighbor", "T", "Resizes images to the nearest pixels.", half_pixel_centers=False
 )
-resize_area = export("image.resize_area")(
+resize_area = export("image.resize_area", size="New height and width.")(
     _resize(
         "ResizeArea",
         "float32",
@@ -181,6 +181,12 @@ def _resize_with(
     name: str | None = None,
     half_pixel_centers: bool = False,
 ) -> Tensor:
+    """Resizes a batch of images by an op.
+
+    Args:
+        size: New height and width.
+        half_pixel_centers: Whether pixels are taken to lie at half-integer coordinates.
+    """
     return definition(images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name)
 
 
@@ -249,7 +255,14 @@ def resize_images(
     preserve_aspect_ratio: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Resizes an image or a batch; images that already have the size are returned unchanged."""
+    """Resizes an image or a batch; images that already have the size are returned unchanged.
+
+    Args:
+        images: An image, or a batch of images [batch, height, width, channels].
+        size: New height and width.
+        method: A constant of `tf.image.ResizeMethod`.
+        preserve_aspect_ratio: Whether the proportions are kept, the result then fitting into `size`.
+    """
     if method not in _METHODS:
         raise ValueError(f"Resize method is not implemented: {method}")
     resize = _METHODS[method]

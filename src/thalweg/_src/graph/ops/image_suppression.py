@@ -166,7 +166,11 @@ def non_max_suppression(
     score_threshold: TensorLike = _NEVER,
     name: str | None = None,
 ) -> Tensor:
-    """Returns the indices of boxes by descending score, omitting those that overlap a selected one too much."""
+    """Returns the indices of boxes by descending score, omitting those that overlap a selected one too much.
+
+    Args:
+        boxes: Boxes [y1, x1, y2, x2], in any unit.
+    """
     with name_scope(name, "non_max_suppression", [boxes, scores]):
         boxes = convert_to_tensor(boxes, name="boxes")
         iou, least = _thresholds(iou_threshold, score_threshold, boxes)
@@ -189,7 +193,12 @@ def non_max_suppression_with_scores(
     soft_nms_sigma: TensorLike = 0.0,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Returns indices and scores; with a sigma (soft NMS), overlap lowers scores instead of removing boxes."""
+    """Returns indices and scores; with a sigma (soft NMS), overlap lowers scores instead of removing boxes.
+
+    Args:
+        boxes: Boxes [y1, x1, y2, x2], in any unit.
+        soft_nms_sigma: Width of the Gaussian by which overlap lowers scores; 0 drops boxes instead.
+    """
     with name_scope(name, "non_max_suppression_with_scores", [boxes, scores]):
         boxes = convert_to_tensor(boxes, name="boxes")
         iou, least = _thresholds(iou_threshold, score_threshold, boxes)
@@ -208,7 +217,12 @@ def non_max_suppression_padded(
     pad_to_max_output_size: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Returns the indices, optionally zero-padded to max_output_size, and the number of valid ones."""
+    """Returns the indices, optionally zero-padded to max_output_size, and the number of valid ones.
+
+    Args:
+        boxes: Boxes [y1, x1, y2, x2], in any unit.
+        pad_to_max_output_size: Whether the result is padded with zeros to `max_output_size`.
+    """
     with name_scope(name, "non_max_suppression_padded", [boxes, scores]):
         boxes = convert_to_tensor(boxes, name="boxes")
         iou, least = _thresholds(iou_threshold, score_threshold, boxes)
@@ -226,7 +240,14 @@ def non_max_suppression_overlaps(
     score_threshold: TensorLike = _NEVER,
     name: str | None = None,
 ) -> Tensor:
-    """Returns the indices of items by descending score, given a matrix of pairwise overlaps."""
+    """Returns the indices of items by descending score, given a matrix of pairwise overlaps.
+
+    Args:
+        overlaps: Square matrix of the overlap of each pair.
+        scores: Score of each item.
+        overlap_threshold: Items that overlap a better one by more than this are dropped.
+        score_threshold: Lowest score.
+    """
     with name_scope(name, "non_max_suppression_overlaps", [overlaps, scores]):
         return non_max_suppression_with_overlaps_op(
             overlaps, scores, max_output_size, overlap_threshold, score_threshold
@@ -245,7 +266,16 @@ def combined_non_max_suppression(
     clip_boxes: bool = True,
     name: str | None = None,
 ) -> Any:
-    """Returns boxes, scores, classes and their count per image: the best of all classes, suppressed per class."""
+    """Returns boxes, scores, classes and their count per image: the best of all classes, suppressed per class.
+
+    Args:
+        boxes: Boxes [batch, count, classes or 1, 4].
+        scores: Scores [batch, count, classes].
+        max_output_size_per_class: Largest number of boxes for each class.
+        max_total_size: Largest number of boxes over all classes.
+        pad_per_class: Whether the result is padded to the size per class times the classes, up to the total size.
+        clip_boxes: Whether boxes are clipped to [0, 1].
+    """
     with name_scope(name, "combined_non_max_suppression", [boxes, scores]):
         return combined_non_max_suppression_op.many(
             boxes,

@@ -155,7 +155,11 @@ def transpose_image(image: TensorLike, name: str | None = None) -> Tensor:
 
 @export("image.rot90")
 def rot90(image: TensorLike, k: TensorLike = 1, name: str | None = None) -> Tensor:
-    """Rotates images by `k` quarter turns counterclockwise."""
+    """Rotates images by `k` quarter turns counterclockwise.
+
+    Args:
+        k: Number of quarter turns, counterclockwise.
+    """
     with name_scope(name, "rot90", [image, k]) as scope:
         image = image_tensor(image)
         _require_rank(image)
@@ -232,7 +236,12 @@ def pad_to_bounding_box(
     target_height: int | Tensor,
     target_width: int | Tensor,
 ) -> Tensor:
-    """Zero-pads images: offset_height rows above, offset_width columns left, the remainder below and right."""
+    """Zero-pads images: offset_height rows above, offset_width columns left, the remainder below and right.
+
+    Args:
+        offset_height: Number of rows of zeros above the image.
+        offset_width: Number of columns of zeros left of the image.
+    """
     with name_scope(None, "pad_to_bounding_box", [image]):
         batch = _Batch(image)
         count, height, width, depth = batch.sizes
@@ -386,7 +395,11 @@ def resize_image_with_pad(
     method: Any = ResizeMethod.BILINEAR,
     align_corners: bool = False,
 ) -> Tensor:
-    """Resizes images to fit into a size, preserving the aspect ratio, and zero-pads them."""
+    """Resizes images to fit into a size, preserving the aspect ratio, and zero-pads them.
+
+    Args:
+        method: A constant of `tf.image.ResizeMethod`.
+    """
 
     def resize(images: Tensor, size: Any) -> Tensor:
         return resize_images(images, size, method, align_corners=align_corners)

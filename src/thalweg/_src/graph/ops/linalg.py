@@ -58,7 +58,9 @@ def _solve_ls(c: Inference) -> Sequence[Shape]:
     return _solution(c, at_least_rank(c, 0, 2), at_least_rank(c, 1, 2), merge)
 
 
-matrix_inverse = export("matrix_inverse", "linalg.inv")(
+matrix_inverse = export(
+    "matrix_inverse", "linalg.inv", adjoint="Whether the conjugate transpose of the inverse is returned."
+)(
     op(
         "MatrixInverse",
         "input: T -> output: T",
@@ -69,7 +71,7 @@ matrix_inverse = export("matrix_inverse", "linalg.inv")(
         capturable=False,
     )
 )
-matrix_determinant = export("matrix_determinant", "linalg.det")(
+matrix_determinant = export("matrix_determinant", "linalg.det", input="The matrices.")(
     op(
         "MatrixDeterminant",
         "input: T -> output: T",
@@ -85,7 +87,12 @@ slogdet_op = op(
     infer=_determinant,
     doc="Computes the sign and the log absolute value of the determinant.",
 )
-matrix_solve_op = export("matrix_solve", "linalg.solve")(
+matrix_solve_op = export(
+    "matrix_solve",
+    "linalg.solve",
+    matrix="The matrices of the equations.",
+    adjoint="Whether the equations have the conjugate transpose of `matrix`.",
+)(
     op(
         "MatrixSolve",
         "matrix: T, rhs: T -> output: T",
@@ -115,7 +122,7 @@ matrix_solve_ls_op = op(
     doc="Solves systems of linear equations by regularized least squares.",
     capturable=False,
 )
-sqrtm = export("matrix_square_root", "linalg.sqrtm")(
+sqrtm = export("matrix_square_root", "linalg.sqrtm", input="The matrices.")(
     op(
         "MatrixSquareRoot",
         "input: T -> output: T",
@@ -125,7 +132,7 @@ sqrtm = export("matrix_square_root", "linalg.sqrtm")(
         capturable=False,
     )
 )
-logm = export("linalg.logm")(
+logm = export("linalg.logm", input="The matrices.")(
     op(
         "MatrixLogarithm",
         "input: T -> output: T",
@@ -135,7 +142,7 @@ logm = export("linalg.logm")(
         capturable=False,
     )
 )
-expm = export("linalg.expm")(
+expm = export("linalg.expm", input="The matrices.")(
     op(
         "MatrixExponential",
         "input: T -> output: T",
@@ -155,7 +162,13 @@ matrix_square_root = sqrtm
 def matrix_triangular_solve(
     matrix: TensorLike, rhs: TensorLike, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
-    """Solves `matrix @ x = rhs` for a triangular matrix; batch dimensions broadcast."""
+    """Solves `matrix @ x = rhs` for a triangular matrix; batch dimensions broadcast.
+
+    Args:
+        matrix: The matrices of the equations.
+        lower: Whether the lower triangle is used, not the upper one.
+        adjoint: Whether the equations have the conjugate transpose of `matrix`.
+    """
     with name_scope(name, "triangular_solve", [matrix, rhs]):
         return matrix_triangular_solve_op(matrix, rhs, lower=lower, adjoint=adjoint)
 
@@ -172,19 +185,33 @@ def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -
 def matrix_solve_ls(
     matrix: TensorLike, rhs: TensorLike, l2_regularizer: TensorLike = 0.0, fast: bool = True, name: str | None = None
 ) -> Tensor:
-    """Minimizes `|matrix @ x - rhs|**2 + l2_regularizer * |x|**2`; with fast=False for any rank, unregularized."""
+    """Minimizes `|matrix @ x - rhs|**2 + l2_regularizer * |x|**2`; with fast=False for any rank, unregularized.
+
+    Args:
+        matrix: The matrices of the equations.
+        l2_regularizer: Weight of the squared norm of the solution.
+        fast: Whether the normal equations are solved by Cholesky's method, which needs full rank.
+    """
     return matrix_solve_ls_op(matrix, rhs, l2_regularizer, fast=fast, name=name)
 
 
 @export("linalg.slogdet")
 def slogdet(input: TensorLike, name: str | None = None) -> Any:
-    """Returns (sign, log_abs_determinant) of matrices."""
+    """Returns (sign, log_abs_determinant) of matrices.
+
+    Args:
+        input: The matrices.
+    """
     return slogdet_op.many(input, name=name)
 
 
 @export("linalg.logdet")
 def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the logarithm of the determinant of positive definite matrices."""
+    """Returns the logarithm of the determinant of positive definite matrices.
+
+    Args:
+        matrix: The matrices.
+    """
     with name_scope(name, "logdet", [matrix]):
         diagonal = real(matrix_diag_part(cholesky(matrix)))
         return multiply(reduce_sum(log(diagonal), axis=[-1]), 2.0)
@@ -192,7 +219,11 @@ def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
 
 @export("linalg.adjoint")
 def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the conjugate transposes of matrices."""
+    """Returns the conjugate transposes of matrices.
+
+    Args:
+        matrix: The matrices.
+    """
     with name_scope(name, "adjoint", [matrix]):
         return matrix_transpose(convert_to_tensor(matrix, name="matrix"), conjugate=True)
 
@@ -204,7 +235,11 @@ def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
 def lu_reconstruct(
     lower_upper: TensorLike, perm: TensorLike, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """Returns the matrix that `lu` decomposed."""
+    """Returns the matrix that `lu` decomposed.
+
+    Args:
+        perm: The permutation, as `tf.linalg.lu` returns it.
+    """
     with name_scope(name, "lu_reconstruct", [lower_upper, perm]):
         factors, order = _lu_arguments(lower_upper, perm)
         return _reordered(matmul(_unit_lower(factors), matrix_band_part(factors, 0, -1)), order, back=True)
@@ -214,7 +249,11 @@ def lu_reconstruct(
 def lu_solve(
     lower_upper: TensorLike, perm: TensorLike, rhs: TensorLike, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """Solves `A @ x = rhs`, given the result of `lu` for A."""
+    """Solves `A @ x = rhs`, given the result of `lu` for A.
+
+    Args:
+        perm: The permutation, as `tf.linalg.lu` returns it.
+    """
     with name_scope(name, "lu_solve", [lower_upper, perm, rhs]):
         factors, order = _lu_arguments(lower_upper, perm)
         right = convert_to_tensor(rhs, dtype=factors.dtype, name="rhs")
@@ -226,7 +265,11 @@ def lu_solve(
 def lu_matrix_inverse(
     lower_upper: TensorLike, perm: TensorLike, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """Returns the inverse of the matrix that `lu` decomposed."""
+    """Returns the inverse of the matrix that `lu` decomposed.
+
+    Args:
+        perm: The permutation, as `tf.linalg.lu` returns it.
+    """
     with name_scope(name, "lu_matrix_inverse", [lower_upper, perm]):
         factors, order = _lu_arguments(lower_upper, perm)
         unit = one_hot(order, shape(factors)[-1], dtype=factors.dtype)
@@ -274,7 +317,12 @@ def _longest(a: Tensor) -> Any:
 def matrix_rank(
     a: TensorLike, tol: TensorLike | None = None, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """Counts the singular values greater than tol, which defaults to the rounding error."""
+    """Counts the singular values greater than tol, which defaults to the rounding error.
+
+    Args:
+        a: The matrices.
+        tol: Singular values up to it count as zero.
+    """
     with name_scope(name, "matrix_rank", [a, tol]):
         matrix = convert_to_tensor(a, dtype_hint=dtypes.float32, name="a")
         _require_matrices(matrix)
@@ -289,7 +337,12 @@ def matrix_rank(
 def pinv(
     a: TensorLike, rcond: TensorLike | None = None, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """Computes the pseudo-inverse; singular values below rcond times the largest count as zero."""
+    """Computes the pseudo-inverse; singular values below rcond times the largest count as zero.
+
+    Args:
+        a: The matrices.
+        rcond: Fraction of the largest singular value below which one counts as zero.
+    """
     with name_scope(name, "pinv", [a, rcond]):
         matrix = convert_to_tensor(a, name="a")
         _require_matrices(matrix)

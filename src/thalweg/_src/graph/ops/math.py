@@ -119,7 +119,9 @@ xlogy = export("math.xlogy")(binary("Xlogy", ANALYTIC, "Computes x * log(y), ele
 xlog1py = export("math.xlog1py")(
     binary("Xlog1py", ANALYTIC, "Computes x * log(1 + y), element-wise, and 0 where x is 0.")
 )
-pow = export("pow", "math.pow")(binary("Pow", SIGNED, "x to the power y", traceable=True, fails="never"))
+pow = export("pow", "math.pow", x="The base.", y="The exponent.")(
+    binary("Pow", SIGNED, "x to the power y", traceable=True, fails="never")
+)
 maximum = export("maximum", "math.maximum")(
     binary("Maximum", dtypes.REAL, "the maximum of x and y", _per_element(builtins.max), traceable=True, fails="never")
 )
@@ -131,7 +133,7 @@ squared_difference = export("squared_difference", "math.squared_difference")(
         "SquaredDifference", ANALYTIC | dtypes.INDEX, "(x - y) ** 2", commutative=True, traceable=True, fails="never"
     )
 )
-atan2 = export("atan2", "math.atan2")(
+atan2 = export("atan2", "math.atan2", y="The ordinates.", x="The abscissas.")(
     op(
         "Atan2",
         "y: T, x: T -> z: T",
@@ -140,7 +142,7 @@ atan2 = export("atan2", "math.atan2")(
         doc="Computes the angle of the point (x, y), element-wise.",
     )
 )
-nextafter = export("math.nextafter")(
+nextafter = export("math.nextafter", x1="The numbers to start from.", x2="The numbers to go towards.")(
     op(
         "NextAfter",
         "x1: T, x2: T -> output: T",
@@ -438,7 +440,12 @@ def round(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("scalar_mul", "math.scalar_mul")
 def scalar_mul(scalar: TensorLike, x: Any, name: str | None = None) -> Any:
-    """Multiplies a tensor, or the values of IndexedSlices, by a scalar."""
+    """Multiplies a tensor, or the values of IndexedSlices, by a scalar.
+
+    Args:
+        scalar: The factor.
+        x: The tensor, or IndexedSlices.
+    """
     if not isinstance(getattr(x, "dtype", None), dtypes.DType):
         x = convert_to_tensor(x, name="x")
     factor = convert_to_tensor(scalar, x.dtype.base_dtype, name="scalar")
@@ -451,7 +458,12 @@ def scalar_mul(scalar: TensorLike, x: Any, name: str | None = None) -> Any:
 
 @export("math.polyval")
 def polyval(coeffs: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """Evaluates the polynomial with the given coefficients, highest power first, at x."""
+    """Evaluates the polynomial with the given coefficients, highest power first, at x.
+
+    Args:
+        coeffs: The coefficients, the highest power first.
+        x: Where to evaluate it.
+    """
     if not isinstance(coeffs, list):
         raise ValueError(f"coeffs is a {type(coeffs).__name__}, expected a list")
     with name_scope(name, "polyval", [*coeffs, x]):
@@ -501,7 +513,12 @@ def angle(input: TensorLike, name: str | None = None) -> Tensor:
 
 @export("complex", "dtypes.complex")
 def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tensor:
-    """Computes the complex numbers real + i * imag."""
+    """Computes the complex numbers real + i * imag.
+
+    Args:
+        real: The real parts.
+        imag: The imaginary parts.
+    """
     with name_scope(name, "Complex", [real, imag]) as scope:
         x, y = _in_one_type(real, imag)
         if x.dtype.base_dtype not in (dtypes.float32, dtypes.float64):
@@ -513,7 +530,11 @@ def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tens
 @export("saturate_cast", "dtypes.saturate_cast")
 @dispatches
 def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
-    """Casts the elements to a type; values outside its range become its minimum or maximum."""
+    """Casts the elements to a type; values outside its range become its minimum or maximum.
+
+    Args:
+        value: The tensor to convert.
+    """
     target = dtypes.as_dtype(dtype).base_dtype
     with name_scope(name, "saturate_cast", [value]) as scope:
         x = convert_to_tensor(value, name="value")
@@ -540,7 +561,13 @@ def _inside(limit: Any, dtype: DType) -> Any:
 def clip_by_value(
     t: TensorLike, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
 ) -> Any:
-    """Clips elements to a minimum and a maximum."""
+    """Clips elements to a minimum and a maximum.
+
+    Args:
+        t: The tensor to clip.
+        clip_value_min: Smallest value of the result.
+        clip_value_max: Largest value of the result.
+    """
     with name_scope(name, "clip_by_value", [t, clip_value_min, clip_value_max]) as scope:
         x = convert_to_tensor(t.values if isinstance(t, IndexedSlices) else t, name="t")
         low = convert_to_tensor(clip_value_min, x.dtype.base_dtype, name="clip_value_min")
@@ -572,7 +599,11 @@ def _only(tensor: Tensor, name: str | None) -> Tensor:
 @export("add_n", "math.add_n")
 @dispatches
 def add_n(inputs: Sequence[TensorLike] | TensorLike, name: str | None = None) -> Tensor:
-    """Sums tensors of one shape and type; IndexedSlices are made dense."""
+    """Sums tensors of one shape and type; IndexedSlices are made dense.
+
+    Args:
+        inputs: The tensors to add.
+    """
     tensors = _tensors(inputs)
     return _only(tensors[0], name) if len(tensors) == 1 else add_n_op(tensors, name=name)
 
@@ -584,7 +615,13 @@ def accumulate_n(
     tensor_dtype: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Adds tensors of one shape and type pairwise, with less memory than keeping all of them."""
+    """Adds tensors of one shape and type pairwise, with less memory than keeping all of them.
+
+    Args:
+        inputs: The tensors to add.
+        shape: Static shape of the inputs.
+        tensor_dtype: Element type of the inputs.
+    """
     tensors = _tensors(inputs)
     merged = shapes.as_shape(shape)
     for tensor in tensors:

@@ -100,7 +100,11 @@ def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("nn.leaky_relu")
 def leaky_relu(features: TensorLike, alpha: TensorLike = 0.2, name: str | None = None) -> Tensor:
-    """Computes x where it is positive, alpha * x elsewhere; integers are converted to float32."""
+    """Computes x where it is positive, alpha * x elsewhere; integers are converted to float32.
+
+    Args:
+        alpha: Slope for negative values.
+    """
     with name_scope(name, "LeakyRelu", [features, alpha]) as scope:
         features = convert_to_tensor(features, name="features")
         if features.dtype.is_integer:
@@ -112,7 +116,11 @@ def leaky_relu(features: TensorLike, alpha: TensorLike = 0.2, name: str | None =
 
 @export("nn.crelu")
 def crelu(features: TensorLike, name: str | None = None, axis: int = -1) -> Tensor:
-    """Returns relu(x) and relu(-x) concatenated along an axis."""
+    """Returns relu(x) and relu(-x) concatenated along an axis.
+
+    Args:
+        axis: The axis along which the two halves are joined.
+    """
     with name_scope(name, "CRelu", [features]):
         features = convert_to_tensor(features, name="features")
         return relu(concat([features, -features], axis))
@@ -120,7 +128,11 @@ def crelu(features: TensorLike, name: str | None = None, axis: int = -1) -> Tens
 
 @export("nn.silu", "nn.swish")
 def swish(features: TensorLike, beta: TensorLike = 1.0, name: str | None = None) -> Tensor:
-    """Computes x * sigmoid(beta * x)."""
+    """Computes x * sigmoid(beta * x).
+
+    Args:
+        beta: Factor of the argument of the sigmoid.
+    """
     with name_scope(name, "swish", [features]):
         x = convert_to_tensor(features, name="features")
         return x * math.sigmoid(x if isinstance(beta, numbers.Real) and beta == 1 else x * beta)
@@ -189,14 +201,22 @@ def _swap_with_last(x: Tensor, axis: Any) -> Any:
 
 @export("math.softmax", "nn.softmax")
 def softmax(logits: TensorLike, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Tensor:
-    """Computes exp(x) / sum(exp(x)) along an axis, the last by default."""
+    """Computes exp(x) / sum(exp(x)) along an axis, the last by default.
+
+    Args:
+        axis: The axis of the classes; the last by default.
+    """
     axis = reduction.one_of("axis", axis, "dim", dim)
     return _along_axis(softmax_op, logits, -1 if axis is None else axis, name)
 
 
 @export("math.log_softmax", "nn.log_softmax")
 def log_softmax(logits: TensorLike, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Tensor:
-    """Computes log(softmax(x)) along an axis, the last by default."""
+    """Computes log(softmax(x)) along an axis, the last by default.
+
+    Args:
+        axis: The axis of the classes; the last by default.
+    """
     axis = reduction.one_of("axis", axis, "dim", dim)
     return _along_axis(log_softmax_op, logits, -1 if axis is None else axis, name)
 
@@ -277,7 +297,12 @@ def _require_both(labels: Any, logits: Any) -> None:
 def softmax_cross_entropy_with_logits_v2(
     labels: TensorLike, logits: TensorLike, axis: int | None = None, name: str | None = None, dim: int | None = None
 ) -> Tensor:
-    """Computes the cross entropy of softmax(logits) with labels along an axis; gradients flow into both."""
+    """Computes the cross entropy of softmax(logits) with labels along an axis; gradients flow into both.
+
+    Args:
+        labels: Distributions over the classes.
+        axis: The axis of the classes; the last by default.
+    """
     _require_both(labels, logits)
     axis = reduction.one_of("axis", axis, "dim", dim)
     axis = -1 if axis is None else axis
@@ -314,7 +339,12 @@ def softmax_cross_entropy_with_logits(
     name: str | None = None,
     axis: int | None = None,
 ) -> Tensor:
-    """Computes the cross entropy of softmax(logits) with labels; no gradient flows into the labels."""
+    """Computes the cross entropy of softmax(logits) with labels; no gradient flows into the labels.
+
+    Args:
+        labels: Distributions over the classes.
+        axis: The axis of the classes; the last by default.
+    """
     _require_both(labels, logits)
     with name_scope(name, "softmax_cross_entropy_with_logits_sg", [logits, labels]) as scope:
         labels = stop_gradient(convert_to_tensor(labels, name="labels"))
@@ -325,7 +355,11 @@ def softmax_cross_entropy_with_logits(
 def sparse_softmax_cross_entropy_with_logits(
     labels: Any = None, logits: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
-    """Computes the cross entropy of softmax(logits) with one class index per row."""
+    """Computes the cross entropy of softmax(logits) with one class index per row.
+
+    Args:
+        labels: Class of each example.
+    """
     _require_both(labels, logits)
     with name_scope(name, "SparseSoftmaxCrossEntropyWithLogits", [labels, logits]):
         labels = convert_to_tensor(labels)
@@ -366,7 +400,11 @@ def _of_one_shape(logits: Any, labels: Any) -> tuple[Tensor, Tensor]:
 def sigmoid_cross_entropy_with_logits(
     labels: TensorLike | None = None, logits: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
-    """Computes the cross entropy of independent probabilities sigmoid(logits) with labels."""
+    """Computes the cross entropy of independent probabilities sigmoid(logits) with labels.
+
+    Args:
+        labels: Labels in [0, 1], of the shape of the logits.
+    """
     _require_both(labels, logits)
     with name_scope(name, "logistic_loss", [logits, labels]) as scope:
         logits, labels = _of_one_shape(logits, labels)
@@ -386,7 +424,13 @@ def weighted_cross_entropy_with_logits(
     name: str | None = None,
     targets: TensorLike | None = None,
 ) -> Tensor:
-    """Computes the sigmoid cross entropy with positive labels weighted by pos_weight."""
+    """Computes the sigmoid cross entropy with positive labels weighted by pos_weight.
+
+    Args:
+        labels: Labels in [0, 1], of the shape of the logits.
+        pos_weight: Weight of the positive labels.
+        targets: Deprecated name of `labels`.
+    """
     labels = reduction.one_of("labels", labels, "targets", targets)
     with name_scope(name, "logistic_loss", [logits, labels]) as scope:
         logits, labels = _of_one_shape(logits, labels)
@@ -400,7 +444,12 @@ def weighted_cross_entropy_with_logits(
 def log_poisson_loss(
     targets: TensorLike, log_input: TensorLike, compute_full_loss: bool = False, name: str | None = None
 ) -> Tensor:
-    """Computes exp(c) - z * c, with Stirling's approximation of log(z!) on request."""
+    """Computes exp(c) - z * c, with Stirling's approximation of log(z!) on request.
+
+    Args:
+        targets: The observed counts.
+        log_input: Logarithm of the prediction.
+    """
     with name_scope(name, "log_poisson_loss", [log_input, targets]):
         log_input = convert_to_tensor(log_input, name="log_input")
         targets = convert_to_tensor(targets, log_input.dtype, name="targets")
@@ -471,7 +520,13 @@ bias_add_grad_op = op(
 
 @export("nn.bias_add")
 def bias_add(value: TensorLike, bias: TensorLike, data_format: str | None = None, name: str | None = None) -> Tensor:
-    """Adds a vector along the channels: the last dimension, or the second when data_format starts with NC."""
+    """Adds a vector along the channels: the last dimension, or the second when data_format starts with NC.
+
+    Args:
+        value: The tensor to add to.
+        bias: A vector with one entry for each channel.
+        data_format: Names that start with "NC" put channels second; otherwise they are last.
+    """
     if data_format is not None:
         require_text("data_format", data_format)
     if data_format is not None and data_format[:2] not in ("NC", "N.") and not data_format.endswith("C"):
@@ -484,14 +539,24 @@ def bias_add(value: TensorLike, bias: TensorLike, data_format: str | None = None
 
 @export("nn.xw_plus_b")
 def xw_plus_b(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None) -> Tensor:
-    """Computes matmul(x, weights) + biases."""
+    """Computes matmul(x, weights) + biases.
+
+    Args:
+        x: The inputs [batch, in].
+        weights: The matrix [in, out].
+    """
     with name_scope(name, "xw_plus_b", [x, weights, biases]) as scope:
         return bias_add(matmul(x, weights), biases, name=scope)
 
 
 @export("nn.relu_layer")
 def relu_layer(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None) -> Tensor:
-    """Computes relu(matmul(x, weights) + biases)."""
+    """Computes relu(matmul(x, weights) + biases).
+
+    Args:
+        x: The inputs [batch, in].
+        weights: The matrix [in, out].
+    """
     with name_scope(name, "relu_layer", [x, weights, biases]) as scope:
         return relu(bias_add(matmul(x, weights), biases), name=scope)
 
@@ -565,7 +630,13 @@ def top_k(
     index_type: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> Any:
-    """Returns the k largest entries of each row and their indices, largest first."""
+    """Returns the k largest entries of each row and their indices, largest first.
+
+    Args:
+        k: Number of entries to return.
+        sorted: Whether the entries come in decreasing order.
+        index_type: The integer type of the indices that are returned.
+    """
     return top_k_v2_op.many(input, k, sorted=sorted, index_type=index_type, name=name)
 
 
@@ -598,7 +669,13 @@ in_top_k_op = nondifferentiable_op(
 
 @export("math.in_top_k", "nn.in_top_k")
 def in_top_k(predictions: TensorLike, targets: TensorLike, k: TensorLike, name: str | None = None) -> Tensor:
-    """Returns for each row whether its target is among the k largest predictions."""
+    """Returns for each row whether its target is among the k largest predictions.
+
+    Args:
+        predictions: Scores [batch, classes].
+        targets: The true class of each row.
+        k: How many of the largest scores count.
+    """
     with name_scope(name, "in_top_k"):
         return in_top_k_op(predictions, targets, k)
 

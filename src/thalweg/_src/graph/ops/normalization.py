@@ -146,7 +146,17 @@ def fused_batch_norm(
     name: str | None = None,
     exponential_avg_factor: float = 1.0,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Normalizes each channel of images in one op; returns the result and the running mean and variance."""
+    """Normalizes each channel of images in one op; returns the result and the running mean and variance.
+
+    Args:
+        x: Images [batch, height, width, channels].
+        scale: Factor of each channel (gamma).
+        offset: What is added to each channel (beta).
+        mean: Running mean of each channel; needed unless the batch alone counts.
+        variance: Running variance of each channel; needed unless the batch alone counts.
+        is_training: Whether the statistics of the batch are used.
+        exponential_avg_factor: Weight of the batch in the running statistics; 1 takes the batch alone.
+    """
     if (not is_training or exponential_avg_factor != 1.0) and (mean is None or variance is None):
         raise ValueError(
             "mean or variance is missing: without training, or with exponential_avg_factor != 1, expected two vectors; "
@@ -180,7 +190,14 @@ def batch_normalization(
     variance_epsilon: float | Tensor,
     name: str | None = None,
 ) -> Tensor:
-    """Returns (x - mean) / sqrt(variance + epsilon) * scale + offset; offset and scale may be None."""
+    """Returns (x - mean) / sqrt(variance + epsilon) * scale + offset; offset and scale may be None.
+
+    Args:
+        mean: The mean.
+        variance: The variance.
+        offset: What is added at the end (beta), or None.
+        scale: Factor of the result (gamma), or None.
+    """
     with name_scope(name, "batchnorm", [x, mean, variance, scale, offset]):
         factor = math.rsqrt(variance + variance_epsilon)
         if scale is not None:
@@ -205,7 +222,18 @@ def batch_norm_with_global_normalization(
     mean: TensorLike | None = None,
     variance: TensorLike | None = None,
 ) -> Tensor:
-    """Normalizes by given statistics; gamma scales only if scale_after_normalization."""
+    """Normalizes by given statistics; gamma scales only if scale_after_normalization.
+
+    Args:
+        m: The mean.
+        v: The variance.
+        beta: The offset.
+        gamma: The factor.
+        scale_after_normalization: Whether the result is multiplied by `gamma`.
+        input: Another name of `t`.
+        mean: Another name of `m`.
+        variance: Another name of `v`.
+    """
     t, m, v = one_of("input", input, "t", t), one_of("mean", mean, "m", m), one_of("variance", variance, "v", v)
     return batch_normalization(t, m, v, beta, gamma if scale_after_normalization else None, variance_epsilon, name)
 
@@ -227,7 +255,12 @@ def moments(
     keep_dims: bool | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Computes mean and variance along axes; shift has no effect."""
+    """Computes mean and variance along axes; shift has no effect.
+
+    Args:
+        axes: The axes to average over.
+        shift: Ignored: the result is accurate without it.
+    """
     keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
     with name_scope(name, "moments", [x, axes]):
         x = convert_to_tensor(x)
@@ -256,7 +289,12 @@ def weighted_moments(
     keep_dims: bool | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Computes the weighted mean and variance along axes."""
+    """Computes the weighted mean and variance along axes.
+
+    Args:
+        axes: The axes to sum over.
+        frequency_weights: Weights of the elements.
+    """
     keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
     with name_scope(name, "weighted_moments", [x, frequency_weights, axes]):
         x = convert_to_tensor(x, name="x")
@@ -280,7 +318,12 @@ def sufficient_statistics(
     name: str | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """Returns the count, the sum and the sum of squares of (x - shift) along axes, and the shift."""
+    """Returns the count, the sum and the sum of squares of (x - shift) along axes, and the shift.
+
+    Args:
+        axes: The axes to sum over.
+        shift: Value that is subtracted before summing, for accuracy.
+    """
     keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
     with name_scope(name, "sufficient_statistics", [x, shift]):
         x = convert_to_tensor(x, name="x")
@@ -309,7 +352,14 @@ def sufficient_statistics(
 def normalize_moments(
     counts: TensorLike, mean_ss: TensorLike, variance_ss: TensorLike, shift: TensorLike, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Returns mean and variance from sufficient statistics."""
+    """Returns mean and variance from sufficient statistics.
+
+    Args:
+        counts: Number of values.
+        mean_ss: Sum of the values, shifted.
+        variance_ss: Sum of their squares, shifted.
+        shift: The shift that was used, or None.
+    """
     with name_scope(name, "normalize", [counts, mean_ss, variance_ss, shift]):
         divisor = math.reciprocal(counts, name="divisor")
         shifted = math.multiply(mean_ss, divisor, name="mean" if shift is None else "shifted_mean")
@@ -329,7 +379,12 @@ def l2_normalize(
     name: str | None = None,
     dim: TensorLike | None = None,
 ) -> Tensor:
-    """Computes x / sqrt(max(sum(x ** 2), epsilon)) along axes."""
+    """Computes x / sqrt(max(sum(x ** 2), epsilon)) along axes.
+
+    Args:
+        axis: The axes to sum over.
+        epsilon: Lower bound of the sum of squares.
+    """
     axis = one_of("axis", axis, "dim", dim)
     with name_scope(name, "l2_normalize", [x]) as scope:
         x = convert_to_tensor(x, name="x")
@@ -351,7 +406,14 @@ _LRN: dict[str, Any] = {
     "beta": 0.5,
     "T": attr.types(_SMALL, dtypes.float32),
 }
-local_response_normalization = export("nn.local_response_normalization", "nn.lrn")(
+local_response_normalization = export(
+    "nn.local_response_normalization",
+    "nn.lrn",
+    depth_radius="Number of neighbouring channels on each side.",
+    bias="What is added to the sum of squares.",
+    alpha="Factor of the sum of squares.",
+    beta="The exponent.",
+)(
     op(
         "LRN",
         "input: T -> output: T",

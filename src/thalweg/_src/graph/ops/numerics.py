@@ -17,7 +17,9 @@ from thalweg._src.graph.types import TensorLike
 
 _TYPES = frozenset((dtypes.bfloat16, dtypes.float16, dtypes.float32, dtypes.float64))
 
-check_numerics = export("check_numerics", "debugging.check_numerics")(
+check_numerics = export(
+    "check_numerics", "debugging.check_numerics", tensor="The tensor to check.", message="Text of the error."
+)(
     op(
         "CheckNumerics",
         "tensor: T -> output: T",
@@ -38,7 +40,14 @@ def verify_tensor_all_finite(
     x: TensorLike | None = None,
     message: str | None = None,
 ) -> Tensor:
-    """Returns the tensor after checking that all elements are finite."""
+    """Returns the tensor after checking that all elements are finite.
+
+    Args:
+        t: The tensor to check.
+        msg: Text of the error.
+        x: Another name of `t`.
+        message: Another name of `msg`.
+    """
     x, message = x if t is None else t, message if msg is None else msg
     if x is None or message is None:
         raise ValueError("verify_tensor_all_finite requires a tensor (t or x) and a message (msg or message)")

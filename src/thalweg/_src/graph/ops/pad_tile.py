@@ -43,7 +43,7 @@ def _tile(c: Inference) -> Sequence[Shape]:
     return [tuple(0 if 0 in (d, m) else None if None in (d, m) else d * m for d, m in zip(dims, factors))]
 
 
-tile = export("tile", "manip.tile")(
+tile = export("tile", "manip.tile", multiples="How often the tensor is repeated along each dimension.")(
     op(
         "Tile",
         "input: T, multiples: Tmultiples -> output: T",
@@ -164,7 +164,14 @@ def pad(
     name: str | None = None,
     constant_values: TensorLike = 0,
 ) -> Tensor:
-    """Pads each dimension of a tensor before and after: with a constant, or mirrored."""
+    """Pads each dimension of a tensor before and after: with a constant, or mirrored.
+
+    Args:
+        tensor: The tensor to pad.
+        paddings: Number of elements to add before and after each dimension, of shape [rank, 2].
+        mode: "CONSTANT", "REFLECT" (without the border element) or "SYMMETRIC" (with it).
+        constant_values: The value to pad with in mode "CONSTANT".
+    """
     require_text("mode", mode)
     mode = mode.upper()
     if mode == "CONSTANT":
@@ -200,7 +207,11 @@ reverse_op = op(
 
 @export("reverse", "reverse_v2", "manip.reverse")
 def reverse(tensor: TensorLike, axis: TensorLike, name: str | None = None) -> Tensor:
-    """Reverses a tensor along the given axes."""
+    """Reverses a tensor along the given axes.
+
+    Args:
+        axis: The axes to reverse.
+    """
     axis = np.zeros(0, np.int32) if isinstance(axis, list | tuple) and not axis else axis
     return reverse_op(tensor, axis, name=name)
 
@@ -270,7 +281,7 @@ def _broadcast_to(c: Inference) -> Sequence[Shape]:
     return [(*target[:new], *(d if t is None and d not in (0, 1) else t for d, t in zip(source, target[new:])))]
 
 
-broadcast_to = export("broadcast_to", "contrib.framework.broadcast_to")(
+broadcast_to = export("broadcast_to", "contrib.framework.broadcast_to", shape="The shape.")(
     op(
         "BroadcastTo",
         "input: T, shape: Tidx -> output: T",
@@ -333,7 +344,7 @@ def _rolled(c: Inference) -> Sequence[Shape]:
     return c.shapes[:1]
 
 
-roll = export("roll", "manip.roll")(
+roll = export("roll", "manip.roll", shift="How far elements move along each axis.", axis="The axes to move along.")(
     op(
         "Roll",
         "input: T, shift: Tshift, axis: Taxis -> output: T",
@@ -349,7 +360,12 @@ roll = export("roll", "manip.roll")(
 
 @export("repeat")
 def repeat(input: TensorLike, repeats: TensorLike, axis: int | None = None, name: str | None = None) -> Tensor:
-    """Repeats each slice along an axis; without an axis, each element."""
+    """Repeats each slice along an axis; without an axis, each element.
+
+    Args:
+        repeats: How often each slice is repeated.
+        axis: The axis to repeat along; None flattens the tensor first.
+    """
     with name_scope(name, "Repeat", [input, repeats]):
         data = convert_to_tensor(input, name="input")
         counts = convert_to_tensor(repeats, name="repeats")
@@ -368,7 +384,12 @@ def repeat(input: TensorLike, repeats: TensorLike, axis: int | None = None, name
 
 @export("meshgrid")
 def meshgrid(*args: TensorLike, indexing: str = "xy", name: str | None = "meshgrid") -> list[Tensor]:
-    """Returns the coordinates of a grid over vectors, one tensor for each; `indexing` is "xy" or "ij"."""
+    """Returns the coordinates of a grid over vectors, one tensor for each; `indexing` is "xy" or "ij".
+
+    Args:
+        *args: The coordinates along each axis, vectors.
+        indexing: "xy" swaps the first two dimensions, "ij" keeps the order of the vectors.
+    """
     if indexing not in ("xy", "ij"):
         raise ValueError(f"indexing is {indexing!r}, expected 'xy' or 'ij'")
     with name_scope(name, "meshgrid", args):

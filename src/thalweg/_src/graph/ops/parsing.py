@@ -172,7 +172,9 @@ parse_single_example_op = nondifferentiable_op(
     dense_shapes=_shapes,
     infer=_parse_single_example,
 )
-decode_json_example = export("decode_json_example", "io.decode_json_example")(
+decode_json_example = export(
+    "decode_json_example", "io.decode_json_example", json_examples="Strings with one Example in JSON form each."
+)(
     nondifferentiable_op(
         "DecodeJSONExample",
         "json_examples: string -> binary_examples: string",
@@ -180,7 +182,7 @@ decode_json_example = export("decode_json_example", "io.decode_json_example")(
         infer=unchanged,
     )
 )
-parse_tensor = export("parse_tensor", "io.parse_tensor")(
+parse_tensor = export("parse_tensor", "io.parse_tensor", out_type="Element type of the tensor.")(
     nondifferentiable_op(
         "ParseTensor",
         "serialized: string -> output: out_type",
@@ -189,7 +191,7 @@ parse_tensor = export("parse_tensor", "io.parse_tensor")(
         infer=_one_message,
     )
 )
-serialize_tensor = export("serialize_tensor", "io.serialize_tensor")(
+serialize_tensor = export("serialize_tensor", "io.serialize_tensor", tensor="The tensor to serialize.")(
     nondifferentiable_op(
         "SerializeTensor",
         "tensor: T -> serialized: string",

@@ -70,7 +70,12 @@ def extract_image_patches(
     name: str | None = None,
     sizes: int | Sequence[int] | None = None,
 ) -> Tensor:
-    """Extracts the pixels of each window of each image to the depth dimension."""
+    """Extracts the pixels of each window of each image to the depth dimension.
+
+    Args:
+        padding: "SAME" pads with zeros, "VALID" takes complete windows alone.
+        sizes: Deprecated name of `ksizes`.
+    """
     ksizes = one_of("sizes", sizes, "ksizes", ksizes)
     return extract_image_patches_op(images, ksizes=ksizes, strides=strides, rates=rates, padding=padding, name=name)
 
@@ -84,5 +89,9 @@ def extract_patches(
     padding: str,
     name: str | None = None,
 ) -> Tensor:
-    """Extracts the pixels of each window of each image to the depth dimension."""
+    """Extracts the pixels of each window of each image to the depth dimension.
+
+    Args:
+        sizes: Size of the window along each dimension.
+    """
     return extract_image_patches_op(images, ksizes=sizes, strides=strides, rates=rates, padding=padding, name=name)

@@ -277,7 +277,12 @@ def max_pool(
     name: str | None = None,
     input: TensorLike | None = None,
 ) -> Tensor:
-    """Computes the maximum of each window of each image."""
+    """Computes the maximum of each window of each image.
+
+    Args:
+        value: The input [batch, spatial dimensions, channels].
+        input: Another name of `value`.
+    """
     value = one_of("input", input, "value", value)
     return max_pool_op(value, name=name, **_settings(2, data_format, ksize, strides, padding))
 
@@ -291,7 +296,11 @@ def max_pool2d(
     data_format: str | None = "NHWC",
     name: str | None = None,
 ) -> Tensor:
-    """Computes the maximum of each window of each image."""
+    """Computes the maximum of each window of each image.
+
+    Args:
+        input: Images [batch, height, width, channels].
+    """
     return max_pool_op(input, name=name, **_settings(2, data_format, ksize, strides, padding))
 
 
@@ -305,7 +314,12 @@ def avg_pool(
     name: str | None = None,
     input: TensorLike | None = None,
 ) -> Tensor:
-    """Computes the mean of each window of each image; padding is not counted."""
+    """Computes the mean of each window of each image; padding is not counted.
+
+    Args:
+        value: The input [batch, spatial dimensions, channels].
+        input: Another name of `value`.
+    """
     value = one_of("input", input, "value", value)
     return avg_pool_op(value, name=name or "AvgPool", **_settings(2, data_format, ksize, strides, padding))
 
@@ -322,6 +336,12 @@ def _pool3d(
     data_format: str | None = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
+    """Pools volumes by an op.
+
+    Args:
+        input: Volumes [batch, depth, height, width, channels].
+        data_format: "NDHWC" or "NCDHW".
+    """
     return definition(input, name=name, **_settings(3, data_format, ksize, strides, padding))
 
 
@@ -346,6 +366,12 @@ def _pool1d(
     data_format: str | None = "NWC",
     name: str | None = None,
 ) -> Tensor:
+    """Pools sequences by a function for images of height 1.
+
+    Args:
+        input: Sequences [batch, width, channels].
+        data_format: "NWC" or "NCW".
+    """
     function, title = pooling
     first = has_channels_first(data_format)
     with name_scope(name, title, [input]) as scope:
@@ -379,6 +405,12 @@ def _pool_of_any_rank(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
+    """Pools by the function for the rank of the input.
+
+    Args:
+        input: The input [batch, spatial dimensions, channels].
+        data_format: Order of the dimensions; names that start with "NC" put channels second.
+    """
     x = convert_to_tensor(input, name="input")
     if x.dims is None or not 3 <= len(x.dims) <= 5:
         raise ValueError(f"input must have a known rank of 3, 4 or 5, got {show(x.dims)}")
@@ -411,7 +443,14 @@ def max_pool_with_argmax(
     output_dtype: DTypeLike | None = None,
     include_batch_in_index: bool = False,
 ) -> Any:
-    """Computes the maximum of each window and its flat index, `(y * width + x) * channels + channel`."""
+    """Computes the maximum of each window and its flat index, `(y * width + x) * channels + channel`.
+
+    Args:
+        input: Images [batch, height, width, channels].
+        Targmax: Integer type of the indices.
+        output_dtype: Another name of `Targmax`.
+        include_batch_in_index: Whether indices count over the whole batch, not over one image.
+    """
     if data_format != "NHWC":
         raise ValueError(f"data_format is {data_format!r}, expected 'NHWC'")
     kind = one_of("output_dtype", output_dtype, "Targmax", Targmax)
@@ -438,7 +477,13 @@ def pool(
     data_format: str | None = None,
     dilations: int | Sequence[int] | None = None,
 ) -> Tensor:
-    """Pools over one, two or three dimensions by "MAX" or "AVG"."""
+    """Pools over one, two or three dimensions by "MAX" or "AVG".
+
+    Args:
+        window_shape: Size of the window along each spatial dimension.
+        data_format: Order of the dimensions; names that start with "NC" put channels second.
+        dilations: Another name of `dilation_rate`.
+    """
     rates = one_of("dilations", dilations, "dilation_rate", dilation_rate)
     functions: dict[str, Any] = {
         "MAX": (max_pool1d, max_pool2d, max_pool3d),

@@ -102,7 +102,13 @@ def Print(
     summarize: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Returns input_ unchanged; the data are printed whenever it is computed, at most first_n times."""
+    """Returns input_ unchanged; the data are printed whenever it is computed, at most first_n times.
+
+    Args:
+        data: Tensors to print.
+        message: Text to print first.
+        first_n: How often it prints at most; None or a negative number sets no limit.
+    """
     return print_op(
         input_,
         list(data),
@@ -117,7 +123,12 @@ def Print(
 def Assert(
     condition: TensorLike, data: Sequence[TensorLike], summarize: int | None = None, name: str | None = None
 ) -> Operation:
-    """Returns an operation that fails the step with InvalidArgumentError unless the condition holds."""
+    """Returns an operation that fails the step with InvalidArgumentError unless the condition holds.
+
+    Args:
+        condition: Boolean tensor; the step fails unless all of it is true.
+        data: Tensors that are printed with the error.
+    """
     if executing_eagerly():
         if not condition:
             shown = "\n".join(_summary(convert_to_tensor(item), summarize) for item in data)
@@ -137,7 +148,13 @@ def _summary(tensor: Any, summarize: int | None) -> str:
 def string_format(
     template: str, inputs: TensorLike, placeholder: str = "{}", summarize: int = 3, name: str | None = None
 ) -> Tensor:
-    """Formats tensors into the placeholders of a template."""
+    """Formats tensors into the placeholders of a template.
+
+    Args:
+        template: The text with placeholders.
+        inputs: The tensors, one for each placeholder.
+        placeholder: The string that is replaced.
+    """
     tensors = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
     require_text("template", template)
     require_text("placeholder", placeholder)
@@ -156,7 +173,14 @@ def print_v2(
     end: str = "\n",
     name: str | None = None,
 ) -> Operation:
-    """Returns an operation that prints Python values and tensors, in any nesting of lists and dictionaries."""
+    """Returns an operation that prints Python values and tensors, in any nesting of lists and dictionaries.
+
+    Args:
+        *inputs: Python values and tensors to print.
+        output_stream: Where to print: `sys.stdout`, `sys.stderr`, a logging function, or a file URL.
+        sep: String put between the inputs.
+        end: String put after the last input.
+    """
     require_text("sep", sep)
     stream = _stream_name(sys.stderr if output_stream is None else output_stream)
     with name_scope(name, "print") as scope:

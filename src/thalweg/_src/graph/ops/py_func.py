@@ -63,6 +63,9 @@ def py_func(
     """Calls a Python function on NumPy arrays in every step; returns tensors of the types Tout, a list if it is one.
 
     A function that is not stateful may be called fewer times than it appears: equal calls are merged (CSE).
+
+    Args:
+        func: Function from NumPy arrays to arrays.
     """
     if not callable(func):
         raise ValueError(f"Expected func to be callable, got {func!r} of type {type(func)}")
@@ -111,5 +114,9 @@ def numpy_function(
     stateful: bool = True,
     name: str | None = None,
 ) -> Any:
-    """Does the same as `py_func` under TensorFlow 2's name."""
+    """Does the same as `py_func` under TensorFlow 2's name.
+
+    Args:
+        func: Function from NumPy arrays to arrays.
+    """
     return py_func(func, inp, Tout, stateful, name)

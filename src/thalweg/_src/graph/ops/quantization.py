@@ -174,7 +174,12 @@ def quantize(
     axis: int | None = None,
     ensure_minimum_range: float = 0.01,
 ) -> Any:
-    """Quantizes values of a range to integers of type T; also returns the bounds of the represented range."""
+    """Quantizes values of a range to integers of type T; also returns the bounds of the represented range.
+
+    Args:
+        mode: "MIN_COMBINED", "MIN_FIRST" or "SCALED": how the range maps to integers.
+        axis: Axis with ranges of its own for each slice; None has one range.
+    """
     return quantize_v2_op.many(
         input,
         min_range,
@@ -202,7 +207,12 @@ def quantize_v2(
     axis: int | None = None,
     ensure_minimum_range: float = 0.01,
 ) -> Any:
-    """Quantizes values of a range to integers of type T; also returns the bounds of the represented range."""
+    """Quantizes values of a range to integers of type T; also returns the bounds of the represented range.
+
+    Args:
+        mode: "MIN_COMBINED", "MIN_FIRST" or "SCALED": how the range maps to integers.
+        axis: Axis with ranges of its own for each slice; None has one range.
+    """
     return quantize(input, min_range, max_range, T, mode, round_mode, name, narrow_range, axis, ensure_minimum_range)
 
 
@@ -217,7 +227,12 @@ def dequantize(
     narrow_range: bool = False,
     dtype: DTypeLike = dtypes.float32,
 ) -> Tensor:
-    """Returns the real numbers that quantized integers represent."""
+    """Returns the real numbers that quantized integers represent.
+
+    Args:
+        mode: "MIN_COMBINED", "MIN_FIRST" or "SCALED": how integers map to the range.
+        axis: Axis with ranges of its own for each slice; None has one range.
+    """
     return dequantize_op(
         input,
         min_range,
@@ -243,6 +258,15 @@ def _simulate(
     narrow_range: bool = False,
     axis: int | None = None,
 ) -> Tensor:
+    """Quantizes and dequantizes values by an op.
+
+    Args:
+        input_min: Lower end of the range, if `range_given`.
+        input_max: Upper end of the range, if `range_given`.
+        signed_input: Whether the quantized integers are signed.
+        range_given: Whether the range is given; otherwise that of the input is used.
+        axis: Axis with ranges of its own for each slice; None has one range.
+    """
     return definition(
         convert_to_tensor(input, name="input"),
         input_min,

@@ -148,7 +148,11 @@ quantized_relu6_op = _quantized(
     out_type=_TO_QUINT8,
     doc="Computes min(max(x, 0), 6) of quantized values, element-wise.",
 )
-quantized_relu_x = export("nn.quantized_relu_x")(
+quantized_relu_x = export(
+    "nn.quantized_relu_x",
+    min_features="The number that the smallest quantized feature stands for.",
+    max_features="The number that the largest quantized feature stands for.",
+)(
     _quantized(
         "QuantizedReluX",
         _RELU.replace("min_features", "max_value: float32, min_features", 1),
@@ -262,7 +266,14 @@ requantization_range_op = _quantized(
     doc="Computes the range of the actual values.",
     capturable=False,
 )
-quantized_concat = export("quantized_concat", "quantization.quantized_concat")(
+quantized_concat = export(
+    "quantized_concat",
+    "quantization.quantized_concat",
+    concat_dim="The axis to join along.",
+    values="The quantized tensors.",
+    input_mins="Lower end of the range of each input.",
+    input_maxes="Upper end of the range of each input.",
+)(
     nondifferentiable_op(
         "QuantizedConcat",
         "concat_dim: int32, values: N*T, input_mins: N*float32, input_maxes: N*float32"
@@ -290,7 +301,14 @@ def quantized_conv2d(
     dilations: int | Sequence[int] = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Any:
-    """Convolves quantized images with a quantized filter; also returns the range."""
+    """Convolves quantized images with a quantized filter; also returns the range.
+
+    Args:
+        input: Images [batch, height, width, channels].
+        filter: The kernel [height, width, channels in, channels out].
+        min_filter: The number that the smallest quantized weight stands for.
+        max_filter: The number that the largest quantized weight stands for.
+    """
     return quantized_conv2d_op.many(
         input,
         filter,

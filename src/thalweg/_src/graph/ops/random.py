@@ -325,7 +325,11 @@ def truncated_normal() -> None:
 
 @export("random_shuffle", "random.shuffle")
 def random_shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
-    """Shuffles the rows of a tensor."""
+    """Shuffles the rows of a tensor.
+
+    Args:
+        value: The tensor to shuffle.
+    """
     return random_shuffle_op(value, name=name, **_seeds(seed))
 
 
@@ -338,7 +342,11 @@ def random_gamma(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Draws gamma samples of the given shape for each pair of alpha (shape) and beta (rate)."""
+    """Draws gamma samples of the given shape for each pair of alpha (shape) and beta (rate).
+
+    Args:
+        shape: Shape of the samples for each parameter.
+    """
     with name_scope(name, "random_gamma", [shape, alpha, beta]) as scope:
         sizes = shape_tensor(shape)
         alpha = convert_to_tensor(alpha, dtype, name="alpha")
@@ -358,7 +366,11 @@ def random_poisson(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Draws Poisson samples of the given shape for each rate."""
+    """Draws Poisson samples of the given shape for each rate.
+
+    Args:
+        shape: Shape of the samples for each parameter.
+    """
     with name_scope(name, "random_poisson", [lam, shape]):
         rate = convert_to_tensor(lam, name="lam")
         return random_poisson_op(shape_tensor(shape), rate, dtype=dtype, **_seeds(seed))
@@ -372,7 +384,11 @@ def multinomial(
     name: str | None = None,
     output_dtype: DTypeLike | None = None,
 ) -> Tensor:
-    """Draws classes with the probabilities softmax(logits), num_samples per row."""
+    """Draws classes with the probabilities softmax(logits), num_samples per row.
+
+    Args:
+        logits: Unscaled log probabilities [batch, classes].
+    """
     return _categorical("multinomial", logits, num_samples, output_dtype, seed, name)
 
 
@@ -384,7 +400,12 @@ def categorical(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Draws classes with the probabilities softmax(logits), num_samples per row."""
+    """Draws classes with the probabilities softmax(logits), num_samples per row.
+
+    Args:
+        logits: Unscaled log probabilities [batch, classes].
+        dtype: Integer type of the result.
+    """
     return _categorical("categorical", logits, num_samples, dtype, seed, name)
 
 
@@ -398,7 +419,12 @@ def _categorical(
 
 @export("random_crop", "image.random_crop")
 def random_crop(value: TensorLike, size: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
-    """Crops a block of the given size at a random position."""
+    """Crops a block of the given size at a random position.
+
+    Args:
+        value: The tensor to crop.
+        size: Size of the block along each dimension.
+    """
     with name_scope(name, "random_crop", [value, size]) as scope:
         value = convert_to_tensor(value, name="value")
         size = convert_to_tensor(size, dtypes.int32, name="size")
@@ -419,7 +445,11 @@ def stateless_uniform(
     dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
-    """Draws uniform numbers in [minval, maxval) that depend only on the shape and the two seeds."""
+    """Draws uniform numbers in [minval, maxval) that depend only on the shape and the two seeds.
+
+    Args:
+        seed: Two integers that fix the result.
+    """
     dtype = _uniform_type(dtype, maxval)
     with name_scope(name, "stateless_random_uniform", [shape, seed, minval, maxval]) as scope:
         sizes = shape_tensor(shape)
@@ -438,6 +468,11 @@ def _stateless_normal(
     dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
+    """Returns normally distributed numbers that the seed alone determines.
+
+    Args:
+        seed: Two integers that fix the result.
+    """
     title, definition = standard
     dtype = _floating(dtype)
     with name_scope(name, title, [shape, seed, mean, stddev]) as scope:
@@ -466,7 +501,12 @@ def stateless_categorical(
     dtype: DTypeLike = dtypes.int64,
     name: str | None = None,
 ) -> Tensor:
-    """Draws classes with the probabilities softmax(logits), determined by the two seeds."""
+    """Draws classes with the probabilities softmax(logits), determined by the two seeds.
+
+    Args:
+        logits: Unscaled log probabilities [batch, classes].
+        seed: Two integers that fix the result.
+    """
     with name_scope(name, "stateless_categorical", [logits, num_samples, seed]):
         scores = convert_to_tensor(logits, name="logits")
         return stateless_multinomial_op(scores, num_samples, seed, output_dtype=dtype)
@@ -480,7 +520,12 @@ def stateless_multinomial(
     output_dtype: DTypeLike = dtypes.int64,
     name: str | None = None,
 ) -> Tensor:
-    """Draws classes with the probabilities softmax(logits), determined by the two seeds."""
+    """Draws classes with the probabilities softmax(logits), determined by the two seeds.
+
+    Args:
+        logits: Unscaled log probabilities [batch, classes].
+        seed: Two integers that fix the result.
+    """
     with name_scope(name, "stateless_multinomial", [logits, num_samples, seed]):
         scores = convert_to_tensor(logits, name="logits")
         return stateless_multinomial_op(scores, num_samples, seed, output_dtype=output_dtype)

@@ -138,6 +138,11 @@ def _reduce(
     reduction_indices: Any = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
+    """Reduces a tensor along axes by an op.
+
+    Args:
+        axis: The axes to reduce, an integer or a list; None reduces all.
+    """
     axis = one_of("axis", axis, "reduction_indices", reduction_indices)
     keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
     x = convert_to_tensor(input_tensor, dtypes.bool if definition in (all_op, any_op) else None, name="input")
@@ -200,7 +205,11 @@ def reduce_any() -> None:
 def reduce_euclidean_norm(
     input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """Computes the Euclidean norm along the axes."""
+    """Computes the Euclidean norm along the axes.
+
+    Args:
+        axis: The axes to reduce, an integer or a list; None reduces all.
+    """
     return _reduce(euclidean_norm_op, input_tensor, axis, keepdims, name)
 
 
@@ -219,7 +228,7 @@ def _without_axis(c: Inference) -> Sequence[Shape]:
 
 
 _ORDERED = dtypes.REAL | {dtypes.bool}
-arg_max = export("arg_max")(
+arg_max = export("arg_max", dimension="The axis to reduce.")(
     nondifferentiable_op(
         "ArgMax",
         "input: T, dimension: Tidx -> output: output_type",
@@ -232,7 +241,7 @@ arg_max = export("arg_max")(
         traceable=True,
     )
 )
-arg_min = export("arg_min")(
+arg_min = export("arg_min", dimension="The axis to reduce.")(
     nondifferentiable_op(
         "ArgMin",
         "input: T, dimension: Tidx -> output: output_type",
@@ -255,7 +264,11 @@ def argmax(
     dimension: TensorLike | None = None,
     output_type: DTypeLike = dtypes.int64,
 ) -> Tensor:
-    """Returns the index of the maximum along an axis, the first by default."""
+    """Returns the index of the maximum along an axis, the first by default.
+
+    Args:
+        axis: The axis to reduce; 0 by default.
+    """
     axis = one_of("axis", axis, "dimension", dimension)
     return arg_max(input, 0 if axis is None else axis, output_type=output_type, name=name)
 
@@ -268,7 +281,11 @@ def argmin(
     dimension: TensorLike | None = None,
     output_type: DTypeLike = dtypes.int64,
 ) -> Tensor:
-    """Returns the index of the minimum along an axis, the first by default."""
+    """Returns the index of the minimum along an axis, the first by default.
+
+    Args:
+        axis: The axis to reduce; 0 by default.
+    """
     axis = one_of("axis", axis, "dimension", dimension)
     return arg_min(input, 0 if axis is None else axis, output_type=output_type, name=name)
 
@@ -307,7 +324,12 @@ cumulative_logsumexp_op = _scan(
 def cumsum(
     x: TensorLike, axis: TensorLike = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
-    """Computes cumulative sums along an axis; exclusive ones start with 0 and omit the element itself."""
+    """Computes cumulative sums along an axis; exclusive ones start with 0 and omit the element itself.
+
+    Args:
+        axis: The axis to accumulate along.
+        exclusive: Whether the element itself is left out of its sum or product.
+    """
     return cumsum_op(x, axis, exclusive=exclusive, reverse=reverse, name=name)
 
 
@@ -315,7 +337,12 @@ def cumsum(
 def cumprod(
     x: TensorLike, axis: TensorLike = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
-    """Computes cumulative products along an axis; exclusive ones start with 1 and omit the element itself."""
+    """Computes cumulative products along an axis; exclusive ones start with 1 and omit the element itself.
+
+    Args:
+        axis: The axis to accumulate along.
+        exclusive: Whether the element itself is left out of its sum or product.
+    """
     return cumprod_op(x, axis, exclusive=exclusive, reverse=reverse, name=name)
 
 
@@ -323,5 +350,10 @@ def cumprod(
 def cumulative_logsumexp(
     x: TensorLike, axis: TensorLike = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
-    """Computes log(cumsum(exp(x))) without overflow; exclusive ones start with the lowest finite number."""
+    """Computes log(cumsum(exp(x))) without overflow; exclusive ones start with the lowest finite number.
+
+    Args:
+        axis: The axis to accumulate along.
+        exclusive: Whether the element itself is left out of its sum or product.
+    """
     return cumulative_logsumexp_op(x, axis, exclusive=exclusive, reverse=reverse, name=name)

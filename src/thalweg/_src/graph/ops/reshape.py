@@ -305,7 +305,7 @@ def _invert_permutation(c: Inference) -> Sequence[Shape]:
     return [c.shapes[0] or (None,)]
 
 
-invert_permutation = export("invert_permutation", "math.invert_permutation")(
+invert_permutation = export("invert_permutation", "math.invert_permutation", x="The permutation, an integer vector.")(
     nondifferentiable_op(
         "InvertPermutation",
         "x: T -> y: T",
@@ -337,7 +337,11 @@ def _sparse_shape(input: Any, out_type: dtypes.DType, name: str | None = None) -
 
 @export("shape_n")
 def shape_n(input: Sequence[Any], out_type: DTypeLike = dtypes.int32, name: str | None = None) -> list[Tensor]:
-    """Returns the shapes of several tensors."""
+    """Returns the shapes of several tensors.
+
+    Args:
+        input: The tensors.
+    """
     return shape_n_op.many(list(input), out_type=out_type, name=name)  # type: ignore[no-any-return]
 
 
@@ -372,7 +376,11 @@ def rank(input: TensorLike | SparseTensor, name: str | None = None) -> Tensor:
 
 @export("reshape", "manip.reshape")
 def reshape(tensor: TensorLike, shape: ShapeLike | TensorLike, name: str | None = None) -> Tensor:
-    """Reshapes a tensor; one size may be -1, which is inferred."""
+    """Reshapes a tensor; one size may be -1, which is inferred.
+
+    Args:
+        shape: The new shape; one size may be -1 and is computed.
+    """
     if isinstance(shape, int | np.integer | shapes.Dimension):
         shape = [shape]
     return reshape_op(tensor, _shape_argument(shape), name=name)
@@ -440,7 +448,11 @@ def _static_sizes(shape: Any) -> list[int] | None:
 def zeros_like(
     tensor: TensorLike, dtype: DTypeLike | None = None, name: str | None = None, optimize: bool = True
 ) -> Tensor:
-    """Creates zeros with the shape of a tensor."""
+    """Creates zeros with the shape of a tensor.
+
+    Args:
+        dtype: The element type of the result; by default that of the tensor.
+    """
     source = convert_to_tensor(tensor)
     target = source.dtype.base_dtype if dtype is None else dtypes.as_dtype(dtype).base_dtype
     if optimize and not source.is_eager and shapes.is_fully_defined(source.dims) and target is not dtypes.variant:
@@ -457,7 +469,11 @@ def zeros_like(
 def ones_like(
     tensor: TensorLike, dtype: DTypeLike | None = None, name: str | None = None, optimize: bool = True
 ) -> Tensor:
-    """Creates ones with the shape of a tensor."""
+    """Creates ones with the shape of a tensor.
+
+    Args:
+        dtype: The element type of the result; by default that of the tensor.
+    """
     source = convert_to_tensor(tensor)
     target = source.dtype.base_dtype if dtype is None else dtypes.as_dtype(dtype).base_dtype
     if optimize and not source.is_eager and shapes.is_fully_defined(source.dims):
@@ -474,7 +490,11 @@ def ones_like(
 def expand_dims(
     input: TensorLike, axis: TensorLike | None = None, name: str | None = None, dim: TensorLike | None = None
 ) -> Tensor:
-    """Inserts a dimension of size 1."""
+    """Inserts a dimension of size 1.
+
+    Args:
+        axis: Position of the new axis.
+    """
     axis = _one_of("axis", axis, "dim", dim)
     if axis is None:
         raise ValueError("expand_dims received no axis")
@@ -489,7 +509,12 @@ def squeeze(
     name: str | None = None,
     squeeze_dims: int | Sequence[int] | None = None,
 ) -> Tensor:
-    """Removes the dimensions of size 1, or the given ones of them."""
+    """Removes the dimensions of size 1, or the given ones of them.
+
+    Args:
+        axis: The axes to remove; None removes all of size 1.
+        squeeze_dims: Deprecated name of `axis`.
+    """
     axis = _one_of("axis", axis, "squeeze_dims", squeeze_dims)
     if axis is None:
         axis = ()
@@ -509,7 +534,12 @@ def _one_of(key: str, value: Any, old_key: str, old_value: Any) -> Any:
 def transpose(
     a: TensorLike, perm: TensorLike | None = None, name: str = "transpose", conjugate: bool = False
 ) -> Tensor:
-    """Permutes the dimensions of a tensor, by default reverses them; optionally conjugates it."""
+    """Permutes the dimensions of a tensor, by default reverses them; optionally conjugates it.
+
+    Args:
+        a: The input tensor.
+        perm: The new order of the dimensions; by default reversed.
+    """
     with name_scope(name, "transpose", [a]) as scope:
         tensor = convert_to_tensor(a, name="a")
         if perm is None:
@@ -523,7 +553,11 @@ def transpose(
 
 @export("matrix_transpose", "linalg.matrix_transpose", "linalg.transpose")
 def matrix_transpose(a: TensorLike, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:
-    """Swaps the last two dimensions."""
+    """Swaps the last two dimensions.
+
+    Args:
+        a: The input tensor.
+    """
     with name_scope(name, "matrix_transpose", [a]) as scope:
         tensor = convert_to_tensor(a, name="a")
         dims = tensor.dims
@@ -538,7 +572,12 @@ def matrix_transpose(a: TensorLike, name: str = "matrix_transpose", conjugate: b
 
 @export("get_static_value", "contrib.util.constant_value")
 def constant_value(tensor: Any, partial: bool = False) -> Any:
-    """Returns the value of a tensor if the graph determines it, otherwise None."""
+    """Returns the value of a tensor if the graph determines it, otherwise None.
+
+    Args:
+        tensor: The tensor to evaluate.
+        partial: Whether elements that are unknown may be None in the result.
+    """
     tensor = convert_to_tensor(tensor)
     value = static_value(tensor)
     if value is None or (

@@ -72,7 +72,12 @@ def _sorted_op(name: str, types: frozenset[DType], doc: str) -> OpDef:
     return op(name, _SORTED, T=types, Tindices=dtypes.INDEX, infer=_sorted, doc=doc, capturable=False)
 
 
-unsorted_segment_sum = export("unsorted_segment_sum", "math.unsorted_segment_sum")(
+unsorted_segment_sum = export(
+    "unsorted_segment_sum",
+    "math.unsorted_segment_sum",
+    data="The rows to combine.",
+    segment_ids="Segment of each row, in any order; negative ids leave a row out.",
+)(
     _unsorted_op(
         "UnsortedSegmentSum",
         dtypes.NUMERIC,
@@ -80,28 +85,37 @@ unsorted_segment_sum = export("unsorted_segment_sum", "math.unsorted_segment_sum
         dtypes.INDEX | {dtypes.int16},
     )
 )
-unsorted_segment_prod = export("unsorted_segment_prod", "math.unsorted_segment_prod")(
-    _unsorted_op("UnsortedSegmentProd", dtypes.NUMERIC, "Multiplies the rows that share an id.")
-)
-unsorted_segment_max = export("unsorted_segment_max", "math.unsorted_segment_max")(
-    _unsorted_op("UnsortedSegmentMax", dtypes.REAL, "Computes the maximum of the rows that share an id.")
-)
-unsorted_segment_min = export("unsorted_segment_min", "math.unsorted_segment_min")(
-    _unsorted_op("UnsortedSegmentMin", dtypes.REAL, "Computes the minimum of the rows that share an id.")
-)
-segment_sum = export("segment_sum", "math.segment_sum")(
+unsorted_segment_prod = export(
+    "unsorted_segment_prod",
+    "math.unsorted_segment_prod",
+    data="The rows to combine.",
+    segment_ids="Segment of each row, in any order; negative ids leave a row out.",
+)(_unsorted_op("UnsortedSegmentProd", dtypes.NUMERIC, "Multiplies the rows that share an id."))
+unsorted_segment_max = export(
+    "unsorted_segment_max",
+    "math.unsorted_segment_max",
+    data="The rows to combine.",
+    segment_ids="Segment of each row, in any order; negative ids leave a row out.",
+)(_unsorted_op("UnsortedSegmentMax", dtypes.REAL, "Computes the maximum of the rows that share an id."))
+unsorted_segment_min = export(
+    "unsorted_segment_min",
+    "math.unsorted_segment_min",
+    data="The rows to combine.",
+    segment_ids="Segment of each row, in any order; negative ids leave a row out.",
+)(_unsorted_op("UnsortedSegmentMin", dtypes.REAL, "Computes the minimum of the rows that share an id."))
+segment_sum = export("segment_sum", "math.segment_sum", data="The rows to combine.")(
     _sorted_op("SegmentSum", dtypes.NUMERIC, "Sums the rows of each segment.")
 )
-segment_mean = export("segment_mean", "math.segment_mean")(
+segment_mean = export("segment_mean", "math.segment_mean", data="The rows to combine.")(
     _sorted_op("SegmentMean", dtypes.NUMERIC, "Computes the mean of the rows of each segment.")
 )
-segment_prod = export("segment_prod", "math.segment_prod")(
+segment_prod = export("segment_prod", "math.segment_prod", data="The rows to combine.")(
     _sorted_op("SegmentProd", dtypes.NUMERIC, "Multiplies the rows of each segment.")
 )
-segment_max = export("segment_max", "math.segment_max")(
+segment_max = export("segment_max", "math.segment_max", data="The rows to combine.")(
     _sorted_op("SegmentMax", dtypes.REAL, "Computes the maximum of the rows of each segment.")
 )
-segment_min = export("segment_min", "math.segment_min")(
+segment_min = export("segment_min", "math.segment_min", data="The rows to combine.")(
     _sorted_op("SegmentMin", dtypes.REAL, "Computes the minimum of the rows of each segment.")
 )
 
@@ -110,7 +124,12 @@ segment_min = export("segment_min", "math.segment_min")(
 def unsorted_segment_mean(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Computes the means of the rows that share an id; 0 where there are none."""
+    """Computes the means of the rows that share an id; 0 where there are none.
+
+    Args:
+        data: The rows to combine.
+        segment_ids: Segment of each row, in any order; negative ids leave a row out.
+    """
     return _by_count(data, segment_ids, num_segments, name, "UnsortedSegmentMean", root=False)
 
 
@@ -118,7 +137,12 @@ def unsorted_segment_mean(
 def unsorted_segment_sqrt_n(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Computes the sums of the rows that share an id, divided by the square root of their count."""
+    """Computes the sums of the rows that share an id, divided by the square root of their count.
+
+    Args:
+        data: The rows to combine.
+        segment_ids: Segment of each row, in any order; negative ids leave a row out.
+    """
     return _by_count(data, segment_ids, num_segments, name, "UnsortedSegmentSqrtN", root=True)
 
 

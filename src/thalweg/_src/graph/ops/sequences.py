@@ -76,7 +76,14 @@ def range(
     dtype: DTypeLike | None = None,
     name: str = "range",
 ) -> Tensor:
-    """Creates a sequence of numbers from start to limit, exclusive, in steps of delta."""
+    """Creates a sequence of numbers from start to limit, exclusive, in steps of delta.
+
+    Args:
+        start: The first value; with one argument, the limit.
+        limit: Upper bound, excluded.
+        delta: The step.
+        dtype: The element type; by default the common type of the arguments.
+    """
     if limit is None:
         start, limit = 0, start
     with name_scope(name, "Range", [start, limit, delta]) as scope:
@@ -116,7 +123,7 @@ def _linspace(c: Inference) -> Sequence[Shape]:
     return [(None if count is None else int(count),)]
 
 
-lin_space = export("lin_space", "linspace")(
+lin_space = export("lin_space", "linspace", start="The first value.", stop="The last value.", num="Number of values.")(
     nondifferentiable_op(
         "LinSpace",
         "start: T, stop: T, num: Tidx -> output: T",

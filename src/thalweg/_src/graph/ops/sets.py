@@ -112,7 +112,11 @@ sparse_to_sparse_set_operation = nondifferentiable_op(
 
 @export("sets.set_size", "sets.size", "contrib.metrics.set_size")
 def set_size(a: TensorLike | SparseTensor, validate_indices: bool = True) -> Tensor:
-    """Counts the distinct values in each set of a sparse tensor."""
+    """Counts the distinct values in each set of a sparse tensor.
+
+    Args:
+        a: Sets along the last dimension: a tensor, dense or sparse.
+    """
     sparse = as_sparse(a)
     if sparse.dtype not in _TYPES:
         raise TypeError(f"{sparse.dtype.name} is not a type of sets: {', '.join(sorted(t.name for t in _TYPES))}")
@@ -139,7 +143,12 @@ def _operate(a: Any, b: Any, operation: str, reflected: str, validate: bool) -> 
 def set_intersection(
     a: TensorLike | SparseTensor, b: TensorLike | SparseTensor, validate_indices: bool = True
 ) -> SparseTensor:
-    """Computes the intersection of each pair of sets."""
+    """Computes the intersection of each pair of sets.
+
+    Args:
+        a: Sets along the last dimension: a tensor, dense or sparse.
+        b: Sets along the last dimension: a tensor, dense or sparse.
+    """
     return _operate(a, b, "intersection", "intersection", validate_indices)
 
 
@@ -147,7 +156,12 @@ def set_intersection(
 def set_difference(
     a: TensorLike | SparseTensor, b: TensorLike | SparseTensor, aminusb: bool = True, validate_indices: bool = True
 ) -> SparseTensor:
-    """Computes the difference a - b, or b - a, of each pair of sets."""
+    """Computes the difference a - b, or b - a, of each pair of sets.
+
+    Args:
+        a: Sets along the last dimension: a tensor, dense or sparse.
+        b: Sets along the last dimension: a tensor, dense or sparse.
+    """
     forward, backward = ("a-b", "b-a") if aminusb else ("b-a", "a-b")
     return _operate(a, b, forward, backward, validate_indices)
 
@@ -156,5 +170,10 @@ def set_difference(
 def set_union(
     a: TensorLike | SparseTensor, b: TensorLike | SparseTensor, validate_indices: bool = True
 ) -> SparseTensor:
-    """Computes the union of each pair of sets."""
+    """Computes the union of each pair of sets.
+
+    Args:
+        a: Sets along the last dimension: a tensor, dense or sparse.
+        b: Sets along the last dimension: a tensor, dense or sparse.
+    """
     return _operate(a, b, "union", "union", validate_indices)

@@ -241,7 +241,11 @@ strided_slice_grad_op = op(
 
 @export("slice")
 def slice(input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | None = None) -> Tensor:
-    """Extracts a slice with a start and a size per dimension; -1 means the remainder."""
+    """Extracts a slice with a start and a size per dimension; -1 means the remainder.
+
+    Args:
+        size: Size along each dimension; -1 takes all that is left.
+    """
     if isinstance(begin, list | tuple) and isinstance(size, Tensor) and not begin:
         begin = np.zeros(0, size.dtype.as_numpy_dtype)
     return slice_op(input_, _integers(begin), _integers(size), name=name)
@@ -266,7 +270,18 @@ def strided_slice(
     var: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Extracts the slice from begin to end in steps of strides; masks leave bounds open."""
+    """Extracts the slice from begin to end in steps of strides; masks leave bounds open.
+
+    Args:
+        end: Index after the last element along each dimension.
+        strides: Step along each dimension; ones by default.
+        begin_mask: Bit i set: `begin[i]` is ignored and the slice starts at the first element.
+        end_mask: Bit i set: `end[i]` is ignored and the slice goes to the last element.
+        ellipsis_mask: The bit that is set marks the position of an ellipsis.
+        new_axis_mask: Bit i set: a dimension of size 1 is inserted there.
+        shrink_axis_mask: Bit i set: the single element `begin[i]` is taken and the dimension dropped.
+        var: The variable that the slice is taken of, if any.
+    """
     if strides is None:
         strides = ones_like(convert_to_tensor(_integers(begin)))
     return strided_slice_op(

@@ -71,7 +71,7 @@ def _nth(c: Inference) -> Sequence[Shape]:
     return [source[:-1]]
 
 
-nth_element = export("contrib.nn.nth_element")(
+nth_element = export("contrib.nn.nth_element", n="Position in the sorted row.")(
     op(
         "NthElement",
         "input: T, n: int32 -> values: T",
@@ -95,7 +95,11 @@ def _approx_top_k(c: Inference) -> Sequence[Shape]:
     return [(*source[:axis], k, *source[axis + 1 :])] * 2
 
 
-approx_top_k = export("approx_top_k")(
+approx_top_k = export(
+    "approx_top_k",
+    k="Number of entries to return.",
+    is_max_k="Whether the largest entries are wanted, not the smallest.",
+)(
     op(
         "ApproxTopK",
         "input: T -> values: T, indices: int32",
@@ -114,7 +118,12 @@ approx_top_k = export("approx_top_k")(
 
 @export("sort", "contrib.framework.sort")
 def sort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
-    """Sorts the values along an axis."""
+    """Sorts the values along an axis.
+
+    Args:
+        values: The tensor to sort.
+        axis: The axis to sort along; the last by default.
+    """
     with name_scope(name, "sort", [values]):
         return _ordered(values, axis, direction, places=False)
 
@@ -123,7 +132,13 @@ def sort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING", name:
 def argsort(
     values: TensorLike, axis: int = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
 ) -> Tensor:
-    """Returns the indices that sort values along an axis; the sort is stable."""
+    """Returns the indices that sort values along an axis; the sort is stable.
+
+    Args:
+        values: The tensor to sort.
+        axis: The axis to sort along; the last by default.
+        stable: Accepted for compatibility; the order of equal values is always kept.
+    """
     with name_scope(name, "argsort", [values]):
         return _ordered(values, axis, direction, places=True)
 
@@ -180,7 +195,13 @@ def searchsorted(
     out_type: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """Returns the insertion position of each value in its sorted row: before equal ones, or after them."""
+    """Returns the insertion position of each value in its sorted row: before equal ones, or after them.
+
+    Args:
+        sorted_sequence: Rows in increasing order.
+        values: Rows of values to find.
+        side: "left" for the first possible position, "right" for the last.
+    """
     if side not in ("left", "right"):
         raise ValueError(f"side must be 'right' or 'left', got {side!r}")
     bound = lower_bound if side == "left" else upper_bound
@@ -205,6 +226,12 @@ def _approx_k(
     aggregate_to_topk: bool = True,
     name: str | None = None,
 ) -> Any:
+    """Returns the largest or smallest entries along a dimension, and their indices.
+
+    Args:
+        operand: The input tensor.
+        k: Number of entries to return.
+    """
     return approx_top_k.many(
         operand,
         k=k,

@@ -114,7 +114,9 @@ def _batch_to_space(c: Inference) -> Sequence[Shape]:
     return [(batch, *space, *source[1 + len(block) :])]
 
 
-space_to_batch_nd = export("space_to_batch_nd", "manip.space_to_batch_nd")(
+space_to_batch_nd = export(
+    "space_to_batch_nd", "manip.space_to_batch_nd", paddings="Zeros to add before and after each spatial dimension."
+)(
     op(
         "SpaceToBatchND",
         "input: T, block_shape: Tblock_shape, paddings: Tpaddings -> output: T",
@@ -142,13 +144,21 @@ batch_to_space_nd = export("batch_to_space_nd", "manip.batch_to_space_nd")(
 
 @export("space_to_depth", "nn.space_to_depth")
 def space_to_depth(input: TensorLike, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
-    """Moves each spatial block of pixels to the depth of one pixel."""
+    """Moves each spatial block of pixels to the depth of one pixel.
+
+    Args:
+        input: Images [batch, height, width, channels].
+    """
     return space_to_depth_op(input, block_size=block_size, data_format=data_format, name=name)
 
 
 @export("depth_to_space", "nn.depth_to_space")
 def depth_to_space(input: TensorLike, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
-    """Moves the depth of each pixel to a spatial block of pixels."""
+    """Moves the depth of each pixel to a spatial block of pixels.
+
+    Args:
+        input: Images [batch, height, width, channels].
+    """
     return depth_to_space_op(input, block_size=block_size, data_format=data_format, name=name)
 
 
@@ -160,7 +170,13 @@ def space_to_batch(
     name: str | None = None,
     block_shape: TensorLike | None = None,
 ) -> Tensor:
-    """Moves spatial blocks, after padding, to the batch dimension."""
+    """Moves spatial blocks, after padding, to the batch dimension.
+
+    Args:
+        paddings: Zeros to add before and after each spatial dimension.
+        block_size: Size of the blocks along each spatial dimension.
+        block_shape: Another name of `block_size`, which may differ by dimension.
+    """
     block = [block_size, block_size] if block_shape is None else block_shape
     return space_to_batch_nd(input, block, paddings, name=name)
 
@@ -173,6 +189,11 @@ def batch_to_space(
     name: str | None = None,
     block_shape: TensorLike | None = None,
 ) -> Tensor:
-    """Moves batch entries to spatial blocks, which are then cropped."""
+    """Moves batch entries to spatial blocks, which are then cropped.
+
+    Args:
+        block_size: Size of the blocks along each spatial dimension.
+        block_shape: Another name of `block_size`, which may differ by dimension.
+    """
     block = [block_size, block_size] if block_shape is None else block_shape
     return batch_to_space_nd(input, block, crops, name=name)

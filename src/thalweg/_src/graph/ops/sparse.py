@@ -103,7 +103,13 @@ def as_sparse(value: Any) -> SparseTensor:
 
 @export("sparse_placeholder", "sparse.placeholder")
 def sparse_placeholder(dtype: DTypeLike, shape: ShapeLike | TensorLike = None, name: str | None = None) -> SparseTensor:
-    """Returns a sparse tensor that must be fed: with a SparseTensorValue, or (indices, values, shape)."""
+    """Returns a sparse tensor that must be fed: with a SparseTensorValue, or (indices, values, shape).
+
+    Args:
+        dtype: Element type of the fed values.
+        shape: Static shape of the fed values; None allows any.
+        name: A name for the placeholder.
+    """
     prefix = "" if name is None else f"{name}/"
     names = {component: f"{prefix}{component}" if prefix else None for component in ("indices", "values", "shape")}
     static: Shape = None
@@ -134,7 +140,14 @@ def sparse_to_dense(
     validate_indices: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """Creates a dense tensor with values at some indices, which must be sorted and distinct unless not validated."""
+    """Creates a dense tensor with values at some indices, which must be sorted and distinct unless not validated.
+
+    Args:
+        sparse_indices: Positions of the values: a matrix with one row for each.
+        sparse_values: The values: one for each position, or a scalar for all.
+        default_value: Value at all other positions.
+        validate_indices: Whether positions must be in order and distinct.
+    """
     values = convert_to_tensor(sparse_values)
     if values.dtype is dtypes.string and isinstance(default_value, int):
         default_value = ""
@@ -150,7 +163,12 @@ def sparse_tensor_to_dense(
     validate_indices: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """Converts a sparse tensor to a dense one; absent elements get the default value."""
+    """Converts a sparse tensor to a dense one; absent elements get the default value.
+
+    Args:
+        default_value: Value at all other positions.
+        validate_indices: Whether positions must be in order and distinct.
+    """
     sparse = as_sparse(sp_input)
     if default_value is None:
         default_value = zeros([], dtype=sparse.dtype)
@@ -163,7 +181,11 @@ def sparse_tensor_to_dense(
 
 @export("sparse.from_dense")
 def sparse_from_dense(tensor: TensorLike, name: str | None = None) -> SparseTensor:
-    """Converts a dense tensor to a sparse one of the elements other than 0, False or empty strings."""
+    """Converts a dense tensor to a sparse one of the elements other than 0, False or empty strings.
+
+    Args:
+        tensor: The dense tensor.
+    """
     with name_scope(name, "dense_to_sparse", [tensor]):
         dense = convert_to_tensor(tensor)
         zero = constant("" if dense.dtype is dtypes.string else False if dense.dtype.is_bool else 0, dense.dtype)
@@ -205,7 +227,12 @@ def sparse_retain(sp_input: SparseTensor | SparseTensorValue, to_retain: TensorL
 
 @export("sparse_mask", "sparse.mask")
 def sparse_mask(a: IndexedSlices, mask_indices: TensorLike, name: str | None = None) -> IndexedSlices:
-    """Returns IndexedSlices without the rows at some indices."""
+    """Returns IndexedSlices without the rows at some indices.
+
+    Args:
+        a: The IndexedSlices.
+        mask_indices: Indices of the rows to leave out.
+    """
     require_kind("a", a, IndexedSlices, "IndexedSlices")
     with name_scope(name, "sparse_mask", [a, mask_indices]) as scope:
         indices, positions = setdiff1d(a.indices, mask_indices)

@@ -104,7 +104,11 @@ def _wide(values: Any) -> Any:
 def sparse_cross(
     inputs: Sequence[TensorLike | SparseTensor], name: str | None = None, separator: str | None = None
 ) -> SparseTensor:
-    """Crosses the features of each row to strings joined by a separator, by default "_X_"."""
+    """Crosses the features of each row to strings joined by a separator, by default "_X_".
+
+    Args:
+        inputs: Tensors, dense or sparse, with equal numbers of rows.
+    """
     lists = _inputs(inputs)
     return SparseTensor(*sparse_cross_v2_op.many(*lists, "_X_" if separator is None else separator, name=name))
 
@@ -116,7 +120,12 @@ def sparse_cross_hashed(
     hash_key: int | None = None,
     name: str | None = None,
 ) -> SparseTensor:
-    """Crosses the features of each row to hashes, modulo num_buckets if that is not 0."""
+    """Crosses the features of each row to hashes, modulo num_buckets if that is not 0.
+
+    Args:
+        inputs: Tensors, dense or sparse, with equal numbers of rows.
+        num_buckets: Number of buckets; 0 keeps the whole hash.
+    """
     return SparseTensor(
         *sparse_cross_op.many(
             *_inputs(inputs),

@@ -263,7 +263,14 @@ def sparse_add(
     threshold: TensorLike | None = None,
     thresh: TensorLike | None = None,
 ) -> Any:
-    """Adds two tensors, at least one of them sparse; sparse if both are, dropping elements below the threshold."""
+    """Adds two tensors, at least one of them sparse; sparse if both are, dropping elements below the threshold.
+
+    Args:
+        a: A tensor, dense or sparse.
+        b: A tensor, dense or sparse.
+        threshold: Elements whose magnitude is below are left out of a sparse result.
+        thresh: Deprecated name of `threshold`.
+    """
     threshold = one_of("threshold", threshold, "thresh", thresh)
     threshold = 0 if threshold is None else threshold
     if not is_sparse(a) and not is_sparse(b):
@@ -287,7 +294,11 @@ def sparse_tensor_dense_matmul(
     adjoint_b: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Multiplies a sparse and a dense matrix, or a dense and a sparse one."""
+    """Multiplies a sparse and a dense matrix, or a dense and a sparse one.
+
+    Args:
+        b: The dense matrix.
+    """
     if is_sparse(b) and not is_sparse(sp_a):
         # (a b)' = b' a'
         product = sparse_tensor_dense_matmul(b, sp_a, adjoint_a=not adjoint_b, adjoint_b=not adjoint_a)
@@ -349,7 +360,11 @@ def sparse_reduce_sum(
     reduction_axes: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """Sums a sparse tensor along axes; the result is dense."""
+    """Sums a sparse tensor along axes; the result is dense.
+
+    Args:
+        axis: The axes to reduce, an integer or a list; None reduces all.
+    """
     return _reduced(sparse_reduce_sum_op, sp_input, axis, keepdims, reduction_axes, keep_dims)  # type: ignore[no-any-return]
 
 
@@ -361,7 +376,11 @@ def sparse_reduce_max(
     reduction_axes: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """Computes the maximum of a sparse tensor along axes, 0 where there is no value; the result is dense."""
+    """Computes the maximum of a sparse tensor along axes, 0 where there is no value; the result is dense.
+
+    Args:
+        axis: The axes to reduce, an integer or a list; None reduces all.
+    """
     return _reduced(sparse_reduce_max_op, sp_input, axis, keepdims, reduction_axes, keep_dims)  # type: ignore[no-any-return]
 
 
@@ -373,7 +392,11 @@ def sparse_reduce_sum_sparse(
     reduction_axes: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> SparseTensor:
-    """Sums a sparse tensor along axes; the result is sparse."""
+    """Sums a sparse tensor along axes; the result is sparse.
+
+    Args:
+        axis: The axes to reduce, an integer or a list; None reduces all.
+    """
     return SparseTensor(*_reduced(sparse_reduce_sum_sparse_op, sp_input, axis, keepdims, reduction_axes, keep_dims))
 
 
@@ -385,7 +408,11 @@ def sparse_reduce_max_sparse(
     reduction_axes: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> SparseTensor:
-    """Computes the maximum of a sparse tensor along axes; the result is sparse."""
+    """Computes the maximum of a sparse tensor along axes; the result is sparse.
+
+    Args:
+        axis: The axes to reduce, an integer or a list; None reduces all.
+    """
     return SparseTensor(*_reduced(sparse_reduce_max_sparse_op, sp_input, axis, keepdims, reduction_axes, keep_dims))
 
 

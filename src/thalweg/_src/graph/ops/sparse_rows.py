@@ -140,7 +140,11 @@ dense_count_sparse_output_op = nondifferentiable_op(
 def sparse_fill_empty_rows(
     sp_input: SparseTensor | SparseTensorValue, default_value: TensorLike, name: str | None = None
 ) -> tuple[SparseTensor, Tensor]:
-    """Returns the sparse tensor with a default in its empty rows, and an indicator of those rows."""
+    """Returns the sparse tensor with a default in its empty rows, and an indicator of those rows.
+
+    Args:
+        default_value: The value put at the first position of empty rows.
+    """
     sparse = as_sparse(sp_input)
     with name_scope(name, "SparseFillEmptyRows", [sparse]):
         default = convert_to_tensor(default_value, sparse.dtype)
@@ -162,7 +166,14 @@ def sparse_bincount(
     binary_output: bool = False,
     name: str | None = None,
 ) -> SparseTensor:
-    """Counts the occurrences of each integer, in total (axis 0) or per row (axis -1), as a sparse tensor."""
+    """Counts the occurrences of each integer, in total (axis 0) or per row (axis -1), as a sparse tensor.
+
+    Args:
+        values: The integers to count.
+        weights: Weight of each integer, which is summed in place of 1.
+        axis: 0 counts all together, -1 each row by itself.
+        binary_output: Whether the result is 1 for values that occur, not their count.
+    """
     with name_scope(name, "count", [values, weights]):
         if axis not in (0, -1, None):
             raise ValueError(f"axis is {axis}, expected 0, -1 or None")

@@ -91,6 +91,15 @@ def _reduce(
     num_segments: TensorLike | None = None,
     sparse_gradient: bool = False,
 ) -> Tensor:
+    """Reduces the rows of each segment by an op.
+
+    Args:
+        data: The tensor that rows are taken from.
+        indices: The rows to take.
+        segment_ids: Segment of each index; ids must not decrease.
+        num_segments: Number of segments; by default one more than the last id.
+        sparse_gradient: Whether the gradient is sparse.
+    """
     if num_segments is None:
         return ops[0](data, indices, segment_ids, sparse_gradient=sparse_gradient, name=name)
     return ops[1](data, indices, segment_ids, num_segments, sparse_gradient=sparse_gradient, name=name)

@@ -104,7 +104,13 @@ def serialize_many_sparse(
 def deserialize_many_sparse(
     serialized_sparse: TensorLike, dtype: DTypeLike, rank: int | None = None, name: str | None = None
 ) -> SparseTensor:
-    """Deserializes a minibatch of sparse tensors and stacks them; `rank` is their own, if known."""
+    """Deserializes a minibatch of sparse tensors and stacks them; `rank` is their own, if known.
+
+    Args:
+        serialized_sparse: Rows of three strings, as `serialize_many_sparse` returns them.
+        dtype: Element type of the values.
+        rank: Rank of the tensors, if known.
+    """
     indices, values, shape = deserialize_many_sparse_op.many(serialized_sparse, dtype=dtype, name=name)
     indices.set_shape([None, rank])
     shape.set_shape([rank])

@@ -194,7 +194,11 @@ def _with_shape(sparse: SparseTensor, shape: Shape) -> SparseTensor:
 def sparse_reshape(
     sp_input: SparseTensor | SparseTensorValue, shape: ShapeLike | TensorLike, name: str | None = None
 ) -> SparseTensor:
-    """Reshapes the sparse tensor; one size may be -1, which is inferred."""
+    """Reshapes the sparse tensor; one size may be -1, which is inferred.
+
+    Args:
+        shape: The new dense shape; one size may be -1 and is computed.
+    """
     sparse = as_sparse(sp_input)
     shape = cast_ops.cast(convert_to_tensor(shape, name="shape"), dtypes.int64)
     with name_scope(name, "SparseReshape", [sparse]) as scope:
@@ -212,7 +216,11 @@ def sparse_reshape(
 def sparse_expand_dims(
     sp_input: SparseTensor | SparseTensorValue, axis: TensorLike | None = None, name: str | None = None
 ) -> SparseTensor:
-    """Inserts a dimension of size 1 into the sparse tensor, by default as the last one."""
+    """Inserts a dimension of size 1 into the sparse tensor, by default as the last one.
+
+    Args:
+        axis: Position of the new axis; the last by default.
+    """
     sparse = as_sparse(sp_input)
     rank = None if sparse.dims is None else len(sparse.dims)
     axis = -1 if axis is None else axis
@@ -243,7 +251,11 @@ def _inserted_axis(sparse: SparseTensor, axis: Any, rank: int | None) -> Any:
 def sparse_transpose(
     sp_input: SparseTensor | SparseTensorValue, perm: TensorLike | None = None, name: str | None = None
 ) -> SparseTensor:
-    """Permutes the dimensions of the sparse tensor, by default reverses them."""
+    """Permutes the dimensions of the sparse tensor, by default reverses them.
+
+    Args:
+        perm: The new order of the dimensions; by default reversed.
+    """
     with name_scope(name, "SparseTranspose", [sp_input]):
         sparse = as_sparse(sp_input)
         if perm is None:
@@ -268,7 +280,15 @@ def sparse_concat(
     concat_dim: int | None = None,
     expand_nonconcat_dims: bool | None = None,
 ) -> SparseTensor:
-    """Concatenates sparse tensors along a dimension; the other dimensions may be expanded to match."""
+    """Concatenates sparse tensors along a dimension; the other dimensions may be expanded to match.
+
+    Args:
+        axis: The axis to join along.
+        sp_inputs: The sparse tensors.
+        expand_nonconcat_dim: Whether the other dimensions may differ, the largest size then being used.
+        concat_dim: Deprecated name of `axis`.
+        expand_nonconcat_dims: Another name of `expand_nonconcat_dim`.
+    """
     axis = one_of("axis", axis, "concat_dim", concat_dim)
     expand = expand_nonconcat_dim if expand_nonconcat_dims is None else expand_nonconcat_dims
     if not isinstance(sp_inputs, list):
@@ -321,7 +341,14 @@ def sparse_split(
     name: str | None = None,
     split_dim: TensorLike | None = None,
 ) -> list[SparseTensor]:
-    """Splits a sparse tensor along a dimension; if the pieces cannot be equal, the first ones are larger."""
+    """Splits a sparse tensor along a dimension; if the pieces cannot be equal, the first ones are larger.
+
+    Args:
+        keyword_required: Placeholder: all arguments must be passed by keyword.
+        num_split: Number of parts.
+        axis: The axis to split.
+        split_dim: Deprecated name of `axis`.
+    """
     if keyword_required is not None:
         raise ValueError("sparse_split takes its arguments by keyword")
     if sp_input is None:
@@ -343,7 +370,12 @@ def sparse_split(
 def sparse_slice(
     sp_input: SparseTensor | SparseTensorValue, start: TensorLike, size: TensorLike, name: str | None = None
 ) -> SparseTensor:
-    """Extracts the slice of a sparse tensor that begins at `start` and has at most the given size."""
+    """Extracts the slice of a sparse tensor that begins at `start` and has at most the given size.
+
+    Args:
+        start: Index of the first element along each dimension.
+        size: Size along each dimension.
+    """
     sparse = as_sparse(sp_input)
     start, size = convert_to_tensor(start, dtypes.int64), convert_to_tensor(size, dtypes.int64)
     with name_scope(name, "SparseSlice", [sparse]) as scope:
@@ -357,7 +389,11 @@ def sparse_slice(
 def sparse_to_indicator(
     sp_input: SparseTensor | SparseTensorValue, vocab_size: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Creates a dense bool tensor that is True at [..., id] for the ids in the sparse tensor's values."""
+    """Creates a dense bool tensor that is True at [..., id] for the ids in the sparse tensor's values.
+
+    Args:
+        vocab_size: Number of different ids, the size of the last dimension.
+    """
     sparse = as_sparse(sp_input)
     with name_scope(name, "SparseToIndicator", [sparse]) as scope:
         ones = ones_like(sparse.values, dtypes.bool)
@@ -373,7 +409,13 @@ def sparse_merge(
     name: str | None = None,
     already_sorted: bool = False,
 ) -> SparseTensor:
-    """Combines sparse ids and values: the last dimension is replaced by one of vocab_size, indexed by the ids."""
+    """Combines sparse ids and values: the last dimension is replaced by one of vocab_size, indexed by the ids.
+
+    Args:
+        sp_ids: Sparse tensor of ids.
+        sp_values: Sparse tensor of values.
+        vocab_size: Number of different ids, the size of the last dimension.
+    """
     ids = [as_sparse(item) for item in (sp_ids if isinstance(sp_ids, list) else [sp_ids])]
     sizes = list(vocab_size) if isinstance(sp_ids, list) else [vocab_size]
     if len(ids) != len(sizes):

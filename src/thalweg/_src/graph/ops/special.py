@@ -45,7 +45,7 @@ lgamma = export("lgamma", "math.lgamma")(unary("Lgamma", dtypes.FLOATING, "log |
 digamma = export("digamma", "math.digamma")(unary("Digamma", dtypes.FLOATING, "the derivative of lgamma"))
 bessel_i0e_op = unary("BesselI0e", dtypes.FLOATING, "the exponentially scaled Bessel function i0(x) * exp(-|x|)")
 bessel_i1e_op = unary("BesselI1e", dtypes.FLOATING, "the exponentially scaled Bessel function i1(x) * exp(-|x|)")
-igamma = export("igamma", "math.igamma")(
+igamma = export("igamma", "math.igamma", a="The parameter.", x="Limit of the integral.")(
     _of_two(
         "Igamma",
         "a: T, x: T -> z: T",
@@ -53,7 +53,7 @@ igamma = export("igamma", "math.igamma")(
         "Computes the regularized lower incomplete gamma function, element-wise.",
     )
 )
-igammac = export("igammac", "math.igammac")(
+igammac = export("igammac", "math.igammac", a="The parameter.", x="Limit of the integral.")(
     _of_two(
         "Igammac",
         "a: T, x: T -> z: T",
@@ -68,13 +68,15 @@ igamma_grad_a = _of_two(
     "Computes the derivative of igamma with respect to a, element-wise.",
     capturable=False,
 )
-zeta = export("zeta", "math.zeta")(
+zeta = export("zeta", "math.zeta", x="The exponents.", q="The offsets.")(
     _of_two("Zeta", "x: T, q: T -> z: T", _PRECISE, "Computes the Hurwitz zeta function, element-wise.")
 )
-polygamma = export("polygamma", "math.polygamma")(
+polygamma = export("polygamma", "math.polygamma", a="The order.")(
     _of_two("Polygamma", "a: T, x: T -> z: T", _PRECISE, "Computes the derivative of order a of digamma, element-wise.")
 )
-betainc = export("betainc", "math.betainc")(
+betainc = export(
+    "betainc", "math.betainc", a="The first parameter.", b="The second parameter.", x="Upper limit of the integral."
+)(
     op(
         "Betainc",
         "a: T, b: T, x: T -> z: T",
@@ -116,7 +118,11 @@ def bessel_i1(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("lbeta", "math.lbeta")
 def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
-    """Computes log |beta(x)| along the last dimension."""
+    """Computes log |beta(x)| along the last dimension.
+
+    Args:
+        x: The parameters, along the last dimension.
+    """
     with name_scope(name, "lbeta", [x]) as scope:
         x = convert_to_tensor(x, name="x")
         return subtract(reduce_sum(lgamma(x), [-1]), lgamma(reduce_sum(x, [-1])), name=scope)

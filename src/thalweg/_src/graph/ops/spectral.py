@@ -147,7 +147,11 @@ def extend(tensor: Tensor, sizes: Any, rank: int) -> Tensor:
 
 def _real(transform: OpDef, rank: int, name: str) -> Transform:
     def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
-        """Transforms real numbers, cropped or zero-padded to fft_length; keeps n // 2 + 1 of the last frequencies."""
+        """Transforms real numbers, cropped or zero-padded to fft_length; keeps n // 2 + 1 of the last frequencies.
+
+        Args:
+            fft_length: Lengths of the transform along its dimensions; the input is cut or padded to them.
+        """
         with name_scope(name, default, [input_tensor, fft_length]) as scope:
             x = convert_to_tensor(input_tensor, preferred_dtype=dtypes.float32)
             if x.dtype not in (dtypes.float32, dtypes.float64):
@@ -166,7 +170,11 @@ def _real(transform: OpDef, rank: int, name: str) -> Transform:
 
 def _inverse_real(transform: OpDef, rank: int, name: str) -> Transform:
     def irfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
-        """Computes the real signals of transforms; the last dimension has 2 * (n - 1) values, or as fft_length says."""
+        """Computes the real signals of transforms; the last dimension has 2 * (n - 1) values, or as fft_length says.
+
+        Args:
+            fft_length: Lengths of the transform along its dimensions; the input is cut or padded to them.
+        """
         with name_scope(name, default, [input_tensor, fft_length]) as scope:
             x = convert_to_tensor(input_tensor, preferred_dtype=dtypes.complex64)
             if not x.dtype.is_complex:
@@ -210,13 +218,21 @@ def number_of_terms(lengths: Any, dtype: DType) -> Any:
 
 @export("signal.fftshift")
 def fftshift(x: TensorLike, axes: TensorLike | None = None, name: str | None = None) -> Tensor:
-    """Shifts the zero frequency from the start to the middle of the axes, by default all."""
+    """Shifts the zero frequency from the start to the middle of the axes, by default all.
+
+    Args:
+        axes: The axes to shift; all by default.
+    """
     return _shifted(x, axes, name, "fftshift", 1)
 
 
 @export("signal.ifftshift")
 def ifftshift(x: TensorLike, axes: TensorLike | None = None, name: str | None = None) -> Tensor:
-    """Shifts the zero frequency from the middle back to the start."""
+    """Shifts the zero frequency from the middle back to the start.
+
+    Args:
+        axes: The axes to shift; all by default.
+    """
     return _shifted(x, axes, name, "ifftshift", -1)
 
 
@@ -242,6 +258,13 @@ def _cosine(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
+    """Computes the discrete cosine transform or its inverse.
+
+    Args:
+        type: Type of the transform, 1 to 4.
+        n: Length to cut or pad to.
+        axis: Must be -1.
+    """
     if axis != -1:
         raise NotImplementedError(f"axis is {axis}, expected -1")
     if n is not None and n < 1:

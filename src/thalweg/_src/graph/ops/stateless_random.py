@@ -115,7 +115,13 @@ def stateless_binomial(
     output_dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """Returns binomially distributed counts of successes."""
+    """Returns binomially distributed counts of successes.
+
+    Args:
+        seed: Two integers that fix the result.
+        counts: Numbers of trials.
+        probs: Probability of success in a trial.
+    """
     with name_scope(name, "stateless_random_binomial", [shape, seed, counts, probs]) as scope:
         probs = convert_to_tensor(probs, dtype_hint=dtypes.float32, name="probs")
         counts = convert_to_tensor(counts, probs.dtype, name="counts")
@@ -131,7 +137,11 @@ def stateless_gamma(
     dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
-    """Draws gamma-distributed numbers with shape alpha and rate beta."""
+    """Draws gamma-distributed numbers with shape alpha and rate beta.
+
+    Args:
+        seed: Two integers that fix the result.
+    """
     with name_scope(name, "stateless_random_gamma", [shape, seed, alpha, beta]) as scope:
         alpha = convert_to_tensor(alpha, dtype, name="alpha")
         beta = convert_to_tensor(1 if beta is None else beta, dtype, name="beta")
@@ -148,7 +158,11 @@ def stateless_poisson(
     dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """Draws Poisson-distributed numbers with the given rates."""
+    """Draws Poisson-distributed numbers with the given rates.
+
+    Args:
+        seed: Two integers that fix the result.
+    """
     with name_scope(name, "stateless_random_poisson", [shape, seed, lam]) as scope:
         lam = convert_to_tensor(lam, dtype_hint=dtypes.float32, name="lam")
         return stateless_poisson_op(shape_tensor(shape), seed, lam, dtype=dtype, name=scope)
@@ -164,7 +178,15 @@ def stateless_parameterized_truncated_normal(
     maxvals: TensorLike = 2.0,
     name: str | None = None,
 ) -> Tensor:
-    """Draws truncated normal numbers between two bounds."""
+    """Draws truncated normal numbers between two bounds.
+
+    Args:
+        seed: Two integers that fix the result.
+        means: Means of the distributions.
+        stddevs: Standard deviations of the distributions.
+        minvals: Lower limits.
+        maxvals: Upper limits.
+    """
     with name_scope(name, "stateless_parameterized_truncated_normal", [shape, seed, means, stddevs]) as scope:
         parameters = [means, stddevs, minvals, maxvals]
         dtype = next((p.dtype for p in parameters if hasattr(p, "dtype")), dtypes.float32)
@@ -174,13 +196,23 @@ def stateless_parameterized_truncated_normal(
 
 @export("random.split")
 def split(seed: TensorLike, num: int = 2, alg: str = "auto_select") -> Tensor:
-    """Derives `num` pairs of seeds from one."""
+    """Derives `num` pairs of seeds from one.
+
+    Args:
+        seed: Two integers that fix the result.
+        num: Number of new seeds.
+    """
     seed = convert_to_tensor(seed)
     return stateless_full_int_op([num, 2], seed, dtype=seed.dtype)
 
 
 @export("random.fold_in")
 def fold_in(seed: TensorLike, data: TensorLike, alg: str = "auto_select") -> Tensor:
-    """Derives a pair of seeds from one and an integer."""
+    """Derives a pair of seeds from one and an integer.
+
+    Args:
+        seed: Two integers that fix the result.
+        data: The number to combine with the seed.
+    """
     data = convert_to_tensor(data)
     return pack([stateless_full_int_op(np.zeros(0, np.int32), seed, dtype=data.dtype), data])

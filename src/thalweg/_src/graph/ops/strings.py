@@ -148,7 +148,7 @@ string_strip = export("string_strip", "strings.strip")(
         "StringStrip", "input: string -> output: string", "Strips leading and trailing whitespace.", infer=unchanged
     )
 )
-lower = export("strings.lower")(
+lower = export("strings.lower", encoding='"utf-8", or "" to change ASCII letters alone.')(
     nondifferentiable_op(
         "StringLower",
         "input: string -> output: string",
@@ -157,7 +157,7 @@ lower = export("strings.lower")(
         infer=unchanged,
     )
 )
-upper = export("strings.upper")(
+upper = export("strings.upper", encoding='"utf-8", or "" to change ASCII letters alone.')(
     nondifferentiable_op(
         "StringUpper",
         "input: string -> output: string",
@@ -219,7 +219,11 @@ reduce_join_op = nondifferentiable_op(
     host="reduction_indices",
     infer=_reduce_join_shape,
 )
-unsorted_segment_join = export("strings.unsorted_segment_join")(
+unsorted_segment_join = export(
+    "strings.unsorted_segment_join",
+    inputs="The strings to join.",
+    segment_ids="Segment of each row, in any order; negative ids leave a row out.",
+)(
     nondifferentiable_op(
         "UnsortedSegmentJoin",
         "inputs: string, segment_ids: Tindices, num_segments: Tnumsegments -> output: string",
@@ -249,7 +253,11 @@ string_ngrams_op = nondifferentiable_op(
 @export("string_join", "strings.join")
 @dispatches
 def string_join(inputs: Sequence[TensorLike], separator: str = "", name: str | None = None) -> Tensor:
-    """Joins the strings of several tensors element-wise."""
+    """Joins the strings of several tensors element-wise.
+
+    Args:
+        inputs: The string tensors to join, which broadcast.
+    """
     return string_join_op(list(inputs), separator=separator, name=name)
 
 
@@ -303,7 +311,12 @@ def string_length(input: TensorLike, name: str | None = None, unit: str = "BYTE"
 @export("substr", "strings.substr")
 @dispatches
 def substr(input: TensorLike, pos: TensorLike, len: TensorLike, name: str | None = None, unit: str = "BYTE") -> Tensor:
-    """Returns a substring of each string, given by position and length in bytes or UTF-8 characters."""
+    """Returns a substring of each string, given by position and length in bytes or UTF-8 characters.
+
+    Args:
+        pos: Position of the first byte or character; negative positions count from the end.
+        len: Number of bytes or characters.
+    """
     return substr_op(input, pos, len, unit=unit, name=name)
 
 
@@ -311,7 +324,13 @@ def substr(input: TensorLike, pos: TensorLike, len: TensorLike, name: str | None
 def regex_replace(
     input: TensorLike, pattern: TensorLike, rewrite: TensorLike, replace_global: bool = True, name: str | None = None
 ) -> Any:
-    """Replaces matches of an RE2 pattern: every match, or only the first."""
+    """Replaces matches of an RE2 pattern: every match, or only the first.
+
+    Args:
+        pattern: The regular expression, in RE2 syntax.
+        rewrite: Replacement text; `\\1` stands for the first group.
+        replace_global: Whether all matches are replaced, not the first alone.
+    """
     if isinstance(pattern, str | bytes) and isinstance(rewrite, str | bytes):
         return static_regex_replace_op(
             input, pattern=pattern, rewrite=rewrite, replace_global=replace_global, name=name
@@ -321,7 +340,11 @@ def regex_replace(
 
 @export("strings.regex_full_match")
 def regex_full_match(input: TensorLike, pattern: TensorLike, name: str | None = None) -> Tensor:
-    """Returns which strings match an RE2 pattern completely."""
+    """Returns which strings match an RE2 pattern completely.
+
+    Args:
+        pattern: The regular expression, in RE2 syntax.
+    """
     if isinstance(pattern, str | bytes):
         return static_regex_full_match_op(input, pattern=pattern, name=name)
     return regex_full_match_op(input, pattern, name=name)
@@ -337,7 +360,12 @@ def reduce_join(
     reduction_indices: TensorLike | None = None,
     keepdims: bool | None = None,
 ) -> Tensor:
-    """Joins strings along dimensions, by default along all of them in order."""
+    """Joins strings along dimensions, by default along all of them in order.
+
+    Args:
+        inputs: The strings to join.
+        axis: The axes to reduce, an integer or a list; None reduces all.
+    """
     if axis is not None and reduction_indices is not None:
         raise ValueError("Got values for both 'axis' and its old name 'reduction_indices': pass one of them")
     axis = reduction_indices if axis is None else axis
@@ -365,7 +393,15 @@ def ngrams(
     preserve_short_sequences: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Returns n-grams of the strings along the last dimension, joined by a separator."""
+    """Returns n-grams of the strings along the last dimension, joined by a separator.
+
+    Args:
+        data: The strings, along the last dimension.
+        ngram_width: Number of strings in an n-gram, or several such numbers.
+        pad_values: Strings put before and after each row: one, or a pair; None pads nothing.
+        padding_width: How many of them; by default one less than the width.
+        preserve_short_sequences: Whether a row that is too short gives one n-gram of all its strings.
+    """
     widths = [ngram_width] if isinstance(ngram_width, int) else list(ngram_width)
     left, right = _paddings(pad_values)
     if padding_width is not None and padding_width < 1:

@@ -22,7 +22,14 @@ def make_tensor_proto(
     verify_shape: bool = False,
     allow_broadcast: bool = False,
 ) -> Any:
-    """Returns a value as a TensorProto, which `make_ndarray` and TensorFlow read; a proto is returned unchanged."""
+    """Returns a value as a TensorProto, which `make_ndarray` and TensorFlow read; a proto is returned unchanged.
+
+    Args:
+        values: The value: a number, a list, or an array.
+        dtype: The element type; by default that of the value.
+        shape: The shape; by default that of the value.
+        allow_broadcast: Whether a single value may fill the whole shape.
+    """
     if allow_broadcast and verify_shape:
         raise ValueError("allow_broadcast and verify_shape are not both allowed.")
     if getattr(getattr(values, "DESCRIPTOR", None), "name", "") == "TensorProto":

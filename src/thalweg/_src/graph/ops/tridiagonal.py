@@ -104,7 +104,11 @@ def tridiagonal_solve(
 def tridiagonal_matmul(
     diagonals: Any, rhs: TensorLike, diagonals_format: str = "compact", name: str | None = None
 ) -> Tensor:
-    """Multiplies tridiagonal matrices, in compact, sequence or matrix format, by others."""
+    """Multiplies tridiagonal matrices, in compact, sequence or matrix format, by others.
+
+    Args:
+        rhs: The matrices to multiply by.
+    """
     with name_scope(name, "tridiagonal_matmul", [diagonals, rhs]):
         if diagonals_format == "compact":
             rows = unstack(convert_to_tensor(diagonals, name="diagonals"), num=3, axis=-2)

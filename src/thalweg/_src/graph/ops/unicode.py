@@ -102,7 +102,11 @@ def unicode_encode(
     replacement_char: int = 65533,
     name: str | None = None,
 ) -> Tensor:
-    """Encodes the code points of the last dimension as strings."""
+    """Encodes the code points of the last dimension as strings.
+
+    Args:
+        input: Code points; the last dimension is one string.
+    """
     with name_scope(name, "UnicodeEncode", [input]):
         input = convert_to_tensor(input, dtypes.int32, name="input")
         if not input.dims:

@@ -74,7 +74,13 @@ select_v2_op = op(
 def where(
     condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
-    """Returns the indices where the condition holds; given x and y, x where it holds and y elsewhere."""
+    """Returns the indices where the condition holds; given x and y, x where it holds and y elsewhere.
+
+    Args:
+        condition: A boolean tensor.
+        x: Values where the condition holds.
+        y: Values where it does not.
+    """
     if (x is None) != (y is None):
         raise ValueError("only one of x and y was given, expected both or neither")
     if x is None:
@@ -87,7 +93,13 @@ def where(
 def where_v2(
     condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
-    """Does the same as `where`, with condition, x and y broadcast to one shape."""
+    """Does the same as `where`, with condition, x and y broadcast to one shape.
+
+    Args:
+        condition: A boolean tensor.
+        x: Values where the condition holds.
+        y: Values where it does not.
+    """
     if (x is None) != (y is None):
         raise ValueError("only one of x and y was given, expected both or neither")
     return where(condition, name=name) if x is None else select_v2_op(condition, x, y, name=name)
@@ -130,7 +142,14 @@ def one_hot(
     dtype: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Adds a one-hot dimension: on_value at the index, off_value elsewhere."""
+    """Adds a one-hot dimension: on_value at the index, off_value elsewhere.
+
+    Args:
+        indices: Indices of the entries that are on.
+        depth: Size of the new dimension.
+        axis: Position of the new dimension; -1 makes it the last.
+        dtype: The element type of the result; by default that of the values.
+    """
     with name_scope(name, "one_hot", [indices, depth, on_value, off_value]) as scope:
         target = None if dtype is None else dtypes.as_dtype(dtype)
         for key, value in (("on_value", on_value), ("off_value", off_value)):
@@ -156,7 +175,13 @@ def _default(value: int, kind: dtypes.DType) -> Any:
 def sequence_mask(
     lengths: TensorLike, maxlen: TensorLike | None = None, dtype: DTypeLike = dtypes.bool, name: str | None = None
 ) -> Tensor:
-    """Returns a mask that is true for the first `lengths` positions of each row."""
+    """Returns a mask that is true for the first `lengths` positions of each row.
+
+    Args:
+        lengths: Number of true positions of each row.
+        maxlen: Size of the last dimension; by default the greatest length.
+        dtype: The element type of the mask.
+    """
     with name_scope(name, "SequenceMask", [lengths, maxlen]):
         counts = convert_to_tensor(lengths)
         limit = reduce_max(counts) if maxlen is None else convert_to_tensor(maxlen)
@@ -183,7 +208,7 @@ unique_op = nondifferentiable_op(
     infer=lambda c: [(None,), _require_vector(c)],
     capturable=False,
 )
-unique_with_counts = export("unique_with_counts")(
+unique_with_counts = export("unique_with_counts", x="A vector.")(
     nondifferentiable_op(
         "UniqueWithCounts",
         "x: T -> y: T, idx: out_idx, count: out_idx",
@@ -239,11 +264,21 @@ list_diff_op = nondifferentiable_op(
 
 @export("unique")
 def unique(x: TensorLike, out_idx: DTypeLike = dtypes.int32, name: str | None = None) -> Any:
-    """Returns the distinct values by first appearance, and the index of each element among them."""
+    """Returns the distinct values by first appearance, and the index of each element among them.
+
+    Args:
+        x: A vector.
+    """
     return unique_op.many(x, out_idx=out_idx, name=name)
 
 
 @export("setdiff1d")
 def setdiff1d(x: TensorLike, y: TensorLike, index_dtype: DTypeLike = dtypes.int32, name: str | None = None) -> Any:
-    """Returns the elements of x that are not in y, and their indices in x."""
+    """Returns the elements of x that are not in y, and their indices in x.
+
+    Args:
+        x: The values to keep.
+        y: The values to remove.
+        index_dtype: The integer type of the indices that are returned.
+    """
     return list_diff_op.many(x, y, out_idx=index_dtype, name=name)

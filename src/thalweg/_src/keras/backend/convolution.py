@@ -36,7 +36,13 @@ def conv1d(
     data_format: str | None = None,
     dilation_rate: int = 1,
 ) -> Tensor:
-    """Returns sequences convolved with a kernel; the padding "causal" lets no step depend on later ones."""
+    """Returns sequences convolved with a kernel; the padding "causal" lets no step depend on later ones.
+
+    Args:
+        strides: Step of the window.
+        padding: "valid", "same", or "causal", which lets no step depend on later ones.
+        dilation_rate: Distance between the elements of the kernel.
+    """
     data_format = format_of(data_format)
     kind, kernel = padding_of(padding, causal=True), convert_to_tensor(kernel)
     if kind == "causal":
@@ -194,7 +200,11 @@ def local_conv1d(
     strides: Sequence[int],
     data_format: str | None = None,
 ) -> Tensor:
-    """Returns sequences convolved with a kernel of its own at each step."""
+    """Returns sequences convolved with a kernel of its own at each step.
+
+    Args:
+        kernel: The weights, [places, window * channels, filters].
+    """
     data_format = format_of(data_format)
     axis = 2 if data_format == "channels_first" else 1
     images = expand_dims(inputs, axis)
@@ -214,7 +224,12 @@ def local_conv2d(
     output_shape: Sequence[int],
     data_format: str | None = None,
 ) -> Tensor:
-    """Returns images convolved with a kernel of its own at each place, [places, window * channels, filters]."""
+    """Returns images convolved with a kernel of its own at each place, [places, window * channels, filters].
+
+    Args:
+        kernel: The weights, [places, window * channels, filters].
+        output_shape: Spatial sizes of the result.
+    """
     data_format, kernel = format_of(data_format), convert_to_tensor(kernel)
     images = channels_last(convert_to_tensor(inputs), data_format)
     windows = extract_patches(images, [1, *kernel_size, 1], [1, *strides, 1], [1, 1, 1, 1], "VALID")
@@ -275,7 +290,11 @@ def _pooled(
 
 @export("keras.backend.bias_add")
 def bias_add(x: TensorLike, bias: TensorLike, data_format: str | None = None) -> Tensor:
-    """Returns a tensor to which a bias is added, of the size of its channels or of the shape of an example."""
+    """Returns a tensor to which a bias is added, of the size of its channels or of the shape of an example.
+
+    Args:
+        bias: The bias, [channels], or of the shape of an example.
+    """
     data_format = format_of(data_format)
     x, bias = convert_to_tensor(x), convert_to_tensor(bias)
     rank, sizes = x._rank(), bias.shape.as_list()

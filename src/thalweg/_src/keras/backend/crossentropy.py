@@ -46,7 +46,13 @@ def _inside(probabilities: Tensor) -> Tensor:
 def categorical_crossentropy(
     target: TensorLike, output: TensorLike, from_logits: bool = False, axis: int = -1
 ) -> Tensor:
-    """Returns the crossentropy of distributions over classes; probabilities are scaled to sum to 1."""
+    """Returns the crossentropy of distributions over classes; probabilities are scaled to sum to 1.
+
+    Args:
+        target: The targets.
+        output: The predictions.
+        axis: The axis of the classes.
+    """
     output = convert_to_tensor(output)
     target = convert_to_tensor(target, preferred_dtype=output.dtype)
     logits = output if from_logits else _logits(output, "Softmax")
@@ -60,7 +66,13 @@ def categorical_crossentropy(
 def sparse_categorical_crossentropy(
     target: TensorLike, output: TensorLike, from_logits: bool = False, axis: int = -1
 ) -> Tensor:
-    """Returns the crossentropy of classes, given by number, and distributions over classes."""
+    """Returns the crossentropy of classes, given by number, and distributions over classes.
+
+    Args:
+        target: The targets.
+        output: The predictions.
+        axis: The axis of the classes.
+    """
     output = convert_to_tensor(output)
     logits = output if from_logits else _logits(output, "Softmax")
     if logits is None:
@@ -80,7 +92,12 @@ def sparse_categorical_crossentropy(
 
 @export("keras.backend.binary_crossentropy")
 def binary_crossentropy(target: TensorLike, output: TensorLike, from_logits: bool = False) -> Tensor:
-    """Returns the crossentropy of each target and each probability by itself."""
+    """Returns the crossentropy of each target and each probability by itself.
+
+    Args:
+        target: The targets.
+        output: The predictions.
+    """
     output = convert_to_tensor(output)
     target = convert_to_tensor(target, preferred_dtype=output.dtype)
     logits = output if from_logits else _logits(output, "Sigmoid")

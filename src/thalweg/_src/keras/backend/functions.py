@@ -33,7 +33,14 @@ _OPTIONS = ("fetches", "feed_dict", "options", "run_metadata")
 
 @export("keras.backend.function")
 def function(inputs: Any, outputs: Any, updates: Any = None, name: str | None = None, **kwargs: Any) -> Any:
-    """Returns a function that takes the values of inputs and returns those of outputs, after which it makes updates."""
+    """Returns a function that takes the values of inputs and returns those of outputs, after which it makes updates.
+
+    Args:
+        inputs: Tensors, whose values a call receives.
+        outputs: Tensors in any structure, in which their values are returned.
+        updates: What else a call runs: operations, tensors, or pairs of a variable and its new value; None for nothing.
+        **kwargs: For sessions: `fetches`, `feed_dict`, `options` and `run_metadata`.
+    """
     if updates is not None and not isinstance(updates, list | tuple):
         raise TypeError(f"updates: expected a list or a tuple, received {updates!r}")
     if executing_eagerly_outside_functions():

@@ -59,7 +59,11 @@ def dot(x: Any, y: TensorLike) -> Tensor:
 
 @export("keras.backend.batch_dot")
 def batch_dot(x: TensorLike, y: TensorLike, axes: Axes = None) -> Tensor:
-    """Returns, for each example, the sum of products over one axis of x and one of y."""
+    """Returns, for each example, the sum of products over one axis of x and one of y.
+
+    Args:
+        axes: The axes that are summed over, one of each tensor, or one for both.
+    """
     x, y = convert_to_tensor(x), convert_to_tensor(y)
     ranks = _ranks_of_batches(x, y)
     if axes is None:
@@ -105,25 +109,41 @@ def gather(reference: Any, indices: TensorLike) -> Tensor:
 
 @export("keras.backend.max")
 def max(x: TensorLike, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """Returns the maximum along axes."""
+    """Returns the maximum along axes.
+
+    Args:
+        axis: The axis or axes to reduce; None takes all.
+    """
     return reduction.reduce_max(x, axis, keepdims)
 
 
 @export("keras.backend.min")
 def min(x: TensorLike, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """Returns the minimum along axes."""
+    """Returns the minimum along axes.
+
+    Args:
+        axis: The axis or axes to reduce; None takes all.
+    """
     return reduction.reduce_min(x, axis, keepdims)
 
 
 @export("keras.backend.sum")
 def sum(x: TensorLike, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """Returns the sum along axes."""
+    """Returns the sum along axes.
+
+    Args:
+        axis: The axis or axes to reduce; None takes all.
+    """
     return reduction.reduce_sum(x, axis, keepdims)
 
 
 @export("keras.backend.prod")
 def prod(x: TensorLike, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """Returns the product along axes."""
+    """Returns the product along axes.
+
+    Args:
+        axis: The axis or axes to reduce; None takes all.
+    """
     return reduction.reduce_prod(x, axis, keepdims)
 
 
@@ -135,19 +155,31 @@ def _number(x: TensorLike) -> Tensor:
 
 @export("keras.backend.mean")
 def mean(x: TensorLike, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """Returns the mean along axes."""
+    """Returns the mean along axes.
+
+    Args:
+        axis: The axis or axes to reduce; None takes all.
+    """
     return reduction.reduce_mean(_number(x), axis, keepdims)
 
 
 @export("keras.backend.var")
 def var(x: TensorLike, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """Returns the variance along axes."""
+    """Returns the variance along axes.
+
+    Args:
+        axis: The axis or axes to reduce; None takes all.
+    """
     return statistics.reduce_variance(_number(x), axis, keepdims)
 
 
 @export("keras.backend.std")
 def std(x: TensorLike, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """Returns the standard deviation along axes."""
+    """Returns the standard deviation along axes.
+
+    Args:
+        axis: The axis or axes to reduce; None takes all.
+    """
     return statistics.reduce_std(_number(x), axis, keepdims)
 
 
@@ -158,13 +190,21 @@ def logsumexp(x: TensorLike, axis: Axes = None, keepdims: bool = False) -> Tenso
 
 @export("keras.backend.any")
 def any(x: TensorLike, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """Returns whether any element along axes is not zero."""
+    """Returns whether any element along axes is not zero.
+
+    Args:
+        axis: The axis or axes to reduce; None takes all.
+    """
     return reduction.reduce_any(cast(x, dtypes.bool), axis, keepdims)
 
 
 @export("keras.backend.all")
 def all(x: TensorLike, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """Returns whether no element along axes is zero."""
+    """Returns whether no element along axes is zero.
+
+    Args:
+        axis: The axis or axes to reduce; None takes all.
+    """
     return reduction.reduce_all(cast(x, dtypes.bool), axis, keepdims)
 
 
@@ -240,7 +280,11 @@ def sign(x: TensorLike) -> Any:
 
 @export("keras.backend.pow")
 def pow(x: TensorLike, a: TensorLike) -> Any:
-    """Returns powers."""
+    """Returns powers.
+
+    Args:
+        a: The exponent.
+    """
     return math.pow(x, a)
 
 

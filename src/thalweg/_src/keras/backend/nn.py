@@ -32,13 +32,21 @@ softsign = export("keras.backend.softsign")(activations.softsign)
 
 @export("keras.backend.softmax")
 def softmax(x: TensorLike, axis: int = -1) -> Tensor:
-    """Returns exp(x), divided by its sum along an axis."""
+    """Returns exp(x), divided by its sum along an axis.
+
+    Args:
+        axis: The axis along which the results add up to 1.
+    """
     return nn.softmax(x, axis)
 
 
 @export("keras.backend.l2_normalize")
 def l2_normalize(x: TensorLike, axis: int | Sequence[int] | None = None) -> Tensor:
-    """Returns a tensor divided by its Euclidean norm along axes."""
+    """Returns a tensor divided by its Euclidean norm along axes.
+
+    Args:
+        axis: The axis or axes of a vector; None takes all.
+    """
     return normalization.l2_normalize(x, axis)
 
 
@@ -107,7 +115,13 @@ def ctc_label_dense_to_sparse(labels: TensorLike, label_lengths: TensorLike) -> 
 def ctc_batch_cost(
     y_true: TensorLike, y_pred: TensorLike, input_length: TensorLike, label_length: TensorLike
 ) -> Tensor:
-    """Returns the CTC loss of each example, for probabilities of classes of which the last one is the blank."""
+    """Returns the CTC loss of each example, for probabilities of classes of which the last one is the blank.
+
+    Args:
+        y_true: Labels of each example, [batch, most labels].
+        input_length: Number of time steps of each example, [batch, 1].
+        label_length: Number of labels of each example, [batch, 1].
+    """
     lengths = cast(squeeze(label_length, [-1]), dtypes.int32)
     labels = ctc_label_dense_to_sparse(cast(y_true, dtypes.int32), lengths)
     steps = cast(squeeze(input_length, [-1]), dtypes.int32)

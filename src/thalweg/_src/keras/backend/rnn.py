@@ -46,6 +46,18 @@ def rnn(
 
     A step that is masked leaves the states of an example as they are, and repeats its last output or, if that is asked
     for, gives zeros.
+
+    Args:
+        step_function: Function of the inputs of a step and the list of states and constants; it returns the output and
+            the list of new states.
+        inputs: Sequences, [batch, time, ...], in any structure.
+        initial_states: The states before the first step, a list of tensors.
+        go_backwards: Whether the last time step comes first.
+        mask: Whether an example has a time step, [batch, time]; None if all have all of them.
+        constants: Tensors that each step receives after its states, or None.
+        unroll: Whether each time step becomes operations of its own, in place of a loop.
+        input_length: Number of time steps of each example, a tensor, which masks the others; a number masks nothing.
+        zero_output_for_mask: Whether the output of a masked step is zeros, not the last output.
     """
     inputs = nest.map_structure(lambda each: _time_first(each, time_major), inputs)
     if not nest.flatten(inputs):

@@ -28,7 +28,11 @@ def floatx() -> str:
 
 @export("keras.backend.set_floatx")
 def set_floatx(value: str) -> None:
-    """Sets the type of weights and inputs that are given none."""
+    """Sets the type of weights and inputs that are given none.
+
+    Args:
+        value: "float16", "float32" or "float64".
+    """
     if value not in _FLOATS:
         raise ValueError(f"Unknown floatx type: {value}; expected one of {', '.join(_FLOATS)}")
     _settings.floatx = str(value)
@@ -42,7 +46,11 @@ def epsilon() -> float:
 
 @export("keras.backend.set_epsilon")
 def set_epsilon(value: float) -> None:
-    """Sets the small number that keeps quotients and logarithms finite."""
+    """Sets the small number that keeps quotients and logarithms finite.
+
+    Args:
+        value: The small number.
+    """
     _settings.epsilon = value
 
 

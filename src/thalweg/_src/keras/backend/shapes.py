@@ -168,7 +168,11 @@ def reverse(x: TensorLike, axes: Any) -> Tensor:
 
 @export("keras.backend.temporal_padding")
 def temporal_padding(x: TensorLike, padding: Pair = (1, 1)) -> Tensor:
-    """Returns sequences with zeros before and after their steps."""
+    """Returns sequences with zeros before and after their steps.
+
+    Args:
+        padding: Numbers of zeros before and after.
+    """
     return _padded(x, (padding,), "channels_last")
 
 
@@ -176,7 +180,11 @@ def temporal_padding(x: TensorLike, padding: Pair = (1, 1)) -> Tensor:
 def spatial_2d_padding(
     x: TensorLike, padding: Sequence[Pair] = ((1, 1), (1, 1)), data_format: str | None = None
 ) -> Tensor:
-    """Returns images with zeros around them."""
+    """Returns images with zeros around them.
+
+    Args:
+        padding: Numbers of zeros before and after, for each spatial axis.
+    """
     return _padded(x, padding, format_of(data_format))
 
 
@@ -184,7 +192,11 @@ def spatial_2d_padding(
 def spatial_3d_padding(
     x: TensorLike, padding: Sequence[Pair] = ((1, 1), (1, 1), (1, 1)), data_format: str | None = None
 ) -> Tensor:
-    """Returns volumes with zeros around them."""
+    """Returns volumes with zeros around them.
+
+    Args:
+        padding: Numbers of zeros before and after, for each spatial axis.
+    """
     return _padded(x, padding, format_of(data_format))
 
 
@@ -200,7 +212,11 @@ def _padded(x: TensorLike, padding: Sequence[Pair], data_format: str) -> Tensor:
 def resize_images(
     x: TensorLike, height_factor: int, width_factor: int, data_format: str, interpolation: str = "nearest"
 ) -> Tensor:
-    """Returns images enlarged by integer factors."""
+    """Returns images enlarged by integer factors.
+
+    Args:
+        interpolation: "nearest" or "bilinear".
+    """
     methods = {"nearest": image_resize.resize_nearest_neighbor, "bilinear": image_resize.resize_bilinear}
     if interpolation not in methods:
         raise ValueError(f"interpolation: expected {' or '.join(methods)}, received {interpolation!r}")
@@ -220,7 +236,11 @@ def resize_images(
 
 @export("keras.backend.resize_volumes")
 def resize_volumes(x: TensorLike, depth_factor: int, height_factor: int, width_factor: int, data_format: str) -> Tensor:
-    """Returns volumes enlarged by integer factors."""
+    """Returns volumes enlarged by integer factors.
+
+    Args:
+        depth_factor: How many times as deep the result is.
+    """
     first = 2 if data_format_of(data_format) == "channels_first" else 1
     result = convert_to_tensor(x)
     for axis, factor in enumerate((depth_factor, height_factor, width_factor), first):

@@ -164,7 +164,11 @@ def set_session(session: Session) -> None:
 
 @export("keras.backend.manual_variable_initialization")
 def manual_variable_initialization(value: bool) -> None:
-    """Sets whether the program itself initializes variables."""
+    """Sets whether the program itself initializes variables.
+
+    Args:
+        value: Whether the program initializes variables.
+    """
     _state.manual = value
 
 
@@ -188,7 +192,11 @@ def learning_phase() -> Any:
 
 @export("keras.backend.set_learning_phase")
 def set_learning_phase(value: int | bool) -> None:
-    """Sets whether layers are in training, 0 or 1, for the rest of the program."""
+    """Sets whether layers are in training, 0 or 1, for the rest of the program.
+
+    Args:
+        value: 1 for training, 0 otherwise.
+    """
     if value not in (0, 1):
         raise ValueError(f"Expected learning phase to be 0 or 1, received {value!r}")
     _home().singleton(_PHASE, dict)["value"] = int(value)

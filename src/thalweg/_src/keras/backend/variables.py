@@ -28,7 +28,11 @@ _SEEDS = 10**9  # drawn from NumPy's generator, so that numpy.random.seed makes 
 
 @export("keras.backend.variable")
 def variable(value: Any, dtype: Any = None, name: str | None = None, constraint: Any = None) -> Any:
-    """Returns a new variable; a sparse matrix of SciPy becomes a sparse tensor."""
+    """Returns a new variable; a sparse matrix of SciPy becomes a sparse tensor.
+
+    Args:
+        value: The initial value: an array, a number, or a sparse matrix of SciPy.
+    """
     dtype = dtype or floatx()
     if hasattr(value, "tocoo"):
         matrix = value.tocoo()
@@ -47,7 +51,13 @@ def placeholder(
     name: str | None = None,
     ragged: bool = False,
 ) -> Any:
-    """Returns a placeholder of a shape, or of a number of axes whose sizes are unknown."""
+    """Returns a placeholder of a shape, or of a number of axes whose sizes are unknown.
+
+    Args:
+        ndim: Number of axes of unknown sizes, if no shape is given.
+        sparse: Whether the placeholder is a sparse tensor.
+        ragged: Whether the placeholder is a ragged tensor.
+    """
     if sparse and ragged:
         raise ValueError("expected at most one of sparse and ragged, received both")
     dtype = dtype or floatx()
@@ -156,7 +166,12 @@ def update_sub(x: Any, decrement: TensorLike) -> Any:
 
 @export("keras.backend.moving_average_update")
 def moving_average_update(x: Any, value: TensorLike, momentum: TensorLike) -> Any:
-    """Moves a variable towards a value; in graphs, without the bias of a variable that has started at zero."""
+    """Moves a variable towards a value; in graphs, without the bias of a variable that has started at zero.
+
+    Args:
+        value: The value that the average moves towards.
+        momentum: Fraction of the previous average that is kept.
+    """
     if executing_eagerly_outside_functions():  # each call would count its updates from one
         return assign_moving_average(x, value, momentum, zero_debias=False)
     known = {id(each) for each in global_variables()}

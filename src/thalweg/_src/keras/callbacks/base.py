@@ -121,7 +121,12 @@ class History(Callback):
 
 @export("keras.callbacks.ProgbarLogger")
 class ProgbarLogger(Callback):
-    """Prints the progress of training and evaluation."""
+    """Prints the progress of training and evaluation.
+
+    Args:
+        count_mode: What the bar counts: "samples" or "steps".
+        stateful_metrics: Names of metrics that average by themselves.
+    """
 
     def __init__(self, count_mode: str = "samples", stateful_metrics: Any = None) -> None:
         super().__init__()

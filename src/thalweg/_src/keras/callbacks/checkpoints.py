@@ -20,7 +20,19 @@ _INDEX, _DATA = ".index", re.compile(r"\.data-\d+-of-\d+$")  # how the files of 
 
 @export("keras.callbacks.ModelCheckpoint")
 class ModelCheckpoint(Callback):
-    """Saves the model, or its weights, after epochs or after a number of examples."""
+    """Saves the model, or its weights, after epochs or after a number of examples.
+
+    Args:
+        filepath: Path of what is saved, with fields for the epoch and for what was measured:
+            "weights.{epoch:02d}-{val_loss:.2f}".
+        monitor: Name of the quantity that is watched, such as "val_loss".
+        save_best_only: Whether to save only when the watched quantity is better than ever before.
+        save_weights_only: Whether to save the weights, and not the whole model.
+        mode: "min" if less is better, "max" if more is, "auto" to decide by the name.
+        save_freq: "epoch" to save after epochs, or a number of examples.
+        **kwargs: `period`, the number of epochs from one saving to the next, and `load_weights_on_restart`, whether to
+            start from what was saved last.
+    """
 
     def __init__(
         self,

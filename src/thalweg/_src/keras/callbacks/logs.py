@@ -18,7 +18,12 @@ from thalweg._src.keras.callbacks.base import Callback, Logs
 
 @export("keras.callbacks.CSVLogger")
 class CSVLogger(Callback):
-    """Writes a line of values for each epoch to a CSV file."""
+    """Writes a line of values for each epoch to a CSV file.
+
+    Args:
+        separator: Character between the values of a line.
+        append: Whether to continue an existing file, and not to replace it.
+    """
 
     def __init__(self, filename: PathLike, separator: str = ",", append: bool = False) -> None:
         super().__init__()
@@ -69,7 +74,15 @@ def _field(value: Any) -> Any:
 
 @export("keras.callbacks.RemoteMonitor")
 class RemoteMonitor(Callback):
-    """Sends the values of each epoch to a server, by HTTP."""
+    """Sends the values of each epoch to a server, by HTTP.
+
+    Args:
+        root: URL of the server.
+        path: Path on the server.
+        field: Field of the form that holds the values as JSON.
+        headers: HTTP headers that are added.
+        send_as_json: Whether the values themselves are sent as JSON, and not in a form.
+    """
 
     def __init__(
         self,

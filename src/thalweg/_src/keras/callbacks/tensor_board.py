@@ -42,6 +42,21 @@ class TensorBoard(Callback):
 
     In a graph, histograms are written with each batch of the validation; in eager execution, those of the weights
     after the epoch.
+
+    Args:
+        log_dir: Folder of the event files.
+        histogram_freq: Number of epochs from one set of histograms to the next, 0 for none. In a graph they need
+            validation data, and show outputs of layers too.
+        batch_size: Number of examples that are embedded at once.
+        write_graph: Whether the graph is written.
+        write_grads: Whether histograms in a graph show gradients too.
+        write_images: Whether weights are written as images, with the histograms.
+        embeddings_freq: Number of epochs from one set of embeddings to the next, 0 for none.
+        embeddings_layer_names: Names of the layers whose outputs are written; None for all layers `Embedding`.
+        embeddings_metadata: Path of a file that describes the rows, or such paths by the names of layers.
+        embeddings_data: Inputs of the model whose outputs are written, one row for each.
+        update_freq: "epoch", "batch", or a number of examples: how often what is measured is written.
+        profile_batch: Number of the batch to profile; accepted, but batches are not profiled.
     """
 
     def __init__(

@@ -40,7 +40,16 @@ def monitored(logs: Logs, monitor: str, callback: str) -> Any:
 
 @export("keras.callbacks.EarlyStopping")
 class EarlyStopping(Callback):
-    """Ends the training when a measured quantity has stopped to improve."""
+    """Ends the training when a measured quantity has stopped to improve.
+
+    Args:
+        monitor: Name of the quantity that is watched, such as "val_loss".
+        min_delta: Change that counts as an improvement at least.
+        patience: Number of epochs without an improvement after which the training ends.
+        mode: "min" if less is better, "max" if more is, "auto" to decide by the name.
+        baseline: Value that has to be improved on; None for none.
+        restore_best_weights: Whether the model gets the weights of its best epoch when the training is ended.
+    """
 
     def __init__(
         self,
@@ -107,7 +116,18 @@ class EarlyStopping(Callback):
 
 @export("keras.callbacks.ReduceLROnPlateau")
 class ReduceLROnPlateau(Callback):
-    """Reduces the learning rate when a measured quantity has stopped to improve."""
+    """Reduces the learning rate when a measured quantity has stopped to improve.
+
+    Args:
+        monitor: Name of the quantity that is watched, such as "val_loss".
+        factor: What the learning rate is multiplied with, below 1.
+        patience: Number of epochs without an improvement after which the learning rate is reduced.
+        mode: "min" if less is better, "max" if more is, "auto" to decide by the name.
+        min_delta: Change that counts as an improvement at least.
+        cooldown: Number of epochs after a reduction that do not count.
+        min_lr: Smallest learning rate.
+        **kwargs: `epsilon`, the former name of `min_delta`.
+    """
 
     def __init__(
         self,
@@ -192,7 +212,12 @@ class ReduceLROnPlateau(Callback):
 
 @export("keras.callbacks.LearningRateScheduler")
 class LearningRateScheduler(Callback):
-    """Sets the learning rate of each epoch by a function of its number, or of its number and the current rate."""
+    """Sets the learning rate of each epoch by a function of its number, or of its number and the current rate.
+
+    Args:
+        schedule: Function of the epoch, from 0, or of the epoch and the current learning rate, that returns the
+            learning rate.
+    """
 
     def __init__(self, schedule: Callable[..., Any], verbose: int = 0) -> None:
         super().__init__()
@@ -244,7 +269,17 @@ class TerminateOnNaN(Callback):
 
 @export("keras.callbacks.LambdaCallback")
 class LambdaCallback(Callback):
-    """A callback made of functions."""
+    """A callback made of functions.
+
+    Args:
+        on_epoch_begin: Function of the epoch and the logs, called before an epoch.
+        on_epoch_end: Function of the epoch and the logs, called after an epoch.
+        on_batch_begin: Function of the batch and the logs, called before a batch.
+        on_batch_end: Function of the batch and the logs, called after a batch.
+        on_train_begin: Function of the logs, called before the training.
+        on_train_end: Function of the logs, called after the training.
+        **kwargs: Functions for other methods of a callback, by name.
+    """
 
     def __init__(
         self,

@@ -61,7 +61,15 @@ def _changes_nothing(name: str, value: Any) -> bool:
 
 @export("keras.layers.Layer")
 class Layer(Tracking, PlainLayer):
-    """The base class of layers; a subclass creates variables in `build` and computes in `call`."""
+    """The base class of layers; a subclass creates variables in `build` and computes in `call`.
+
+    Args:
+        trainable: Whether the variables are trained.
+        name: Name of the layer; by default that of its class, with a number.
+        dtype: Type of the variables; by default that of the first inputs.
+        dynamic: Whether the layer can only run eagerly.
+        **kwargs: `input_shape`, `batch_input_shape`, `batch_size`, `weights`, `activity_regularizer`.
+    """
 
     supports_masking = False
     _is_graph_network = False

@@ -19,7 +19,17 @@ from thalweg._src.keras.engine.node import Node
 
 @export("keras.layers.InputLayer")
 class InputLayer(Layer):
-    """The layer of an input of a model: a placeholder, or a given tensor."""
+    """The layer of an input of a model: a placeholder, or a given tensor.
+
+    Args:
+        input_shape: Shape of an example.
+        batch_size: Number of examples of a batch, None for any.
+        dtype: Type of the inputs.
+        input_tensor: A tensor to use in the place of a placeholder.
+        sparse: Whether the inputs are sparse tensors.
+        name: Name of the layer.
+        **kwargs: `batch_input_shape`.
+    """
 
     _object_identifier = "_tf_keras_input_layer"
 
@@ -82,7 +92,17 @@ def Input(
     tensor: Any = None,
     **kwargs: Any,
 ) -> Tensor:
-    """Returns a symbolic tensor, from which models are made; `shape` is without the batch."""
+    """Returns a symbolic tensor, from which models are made; `shape` is without the batch.
+
+    Args:
+        shape: Shape of an example.
+        batch_size: Number of examples of a batch, None for any.
+        name: Name of the input.
+        dtype: Type of the inputs.
+        sparse: Whether the inputs are sparse tensors.
+        tensor: A tensor to use in the place of a placeholder.
+        **kwargs: `batch_shape`.
+    """
     if "batch_shape" in kwargs:
         batch_size, *rest = kwargs.pop("batch_shape")
         shape = tuple(rest)

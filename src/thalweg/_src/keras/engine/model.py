@@ -33,7 +33,14 @@ _BATCH = 32
 
 @export("keras.Model", "keras.models.Model")
 class Model(Network):
-    """Layers from inputs to outputs, or a subclass with a `call` of its own, that can be trained."""
+    """Layers from inputs to outputs, or a subclass with a `call` of its own, that can be trained.
+
+    Args:
+        inputs: Symbolic inputs; None for a subclass.
+        outputs: Symbolic outputs; None for a subclass.
+        name: Name of the model.
+        **kwargs: `trainable`, `dtype`, `dynamic`.
+    """
 
     def __init__(self, inputs: Any = None, outputs: Any = None, name: str | None = None, **kwargs: Any) -> None:
         super().__init__(inputs, outputs, name, **kwargs)

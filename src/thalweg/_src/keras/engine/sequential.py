@@ -21,6 +21,10 @@ class Sequential(Model):
     """A model in which each layer takes the output of the one before.
 
     If no layer says the shape of its inputs, the layers create their variables at the first call.
+
+    Args:
+        layers: The layers.
+        name: Name of the model.
     """
 
     _object_identifier = "_tf_keras_sequential"

@@ -12,7 +12,13 @@ from thalweg._src.keras.engine.node import node_of
 
 @export("keras.utils.get_source_inputs")
 def get_source_inputs(tensor: Any, layer: Any = None, node_index: int | None = None) -> list[Any]:
-    """Returns the inputs from which layers compute a symbolic tensor."""
+    """Returns the inputs from which layers compute a symbolic tensor.
+
+    Args:
+        tensor: A symbolic tensor.
+        layer: Layer that has computed it; found by default.
+        node_index: Number of the call of that layer.
+    """
     if layer is not None:
         require_members("layer", layer, "a Keras layer or None", "_inbound_nodes")
     start = node_of(tensor) if layer is None else layer._inbound_nodes[node_index or -1]

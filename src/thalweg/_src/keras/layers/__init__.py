@@ -1,1 +1,32 @@
 """The layers of Keras."""
+
+# What parameters mean throughout this package; base/documentation.py adds the texts to docstrings.
+PARAMETERS: dict[str, str] = {
+    "**kwargs": "Options of every layer: `name`, `dtype`, `trainable`, `input_shape` ...",
+    "activation": "Function of the outputs, or its name.",
+    "activity_regularizer": "Penalty of the outputs.",
+    "bias_constraint": "Constraint of the bias.",
+    "bias_regularizer": "Penalty of the bias.",
+    "data_format": '"channels_last" or "channels_first"; None takes `tf.keras.backend.image_data_format()`.',
+    "dtype": "Type of the variables; by default that of the first input.",
+    "implementation": '1, 2 or 3: how TensorFlow computes it; 2 and 3 allow the padding "same".',
+    "kernel_constraint": "Constraint of the kernel.",
+    "kernel_initializer": "Initializer of the kernel.",
+    "kernel_regularizer": "Penalty of the kernel.",
+    "kernel_size": "Size of the kernel along each spatial dimension, or one number for all.",
+    "name": "Name of the layer; by default one of the name of the class.",
+    "output_padding": "Further output size along each spatial dimension; None takes the smallest size that fits.",
+    "padding": '"valid", or "same" to pad with zeros so that strides alone decide the output size.',
+    "rate": "Fraction of the inputs that is dropped.",
+    "recurrent_activation": "Function of the gates, or its name.",
+    "recurrent_constraint": "Constraint of the kernel of the state.",
+    "recurrent_dropout": "Fraction of the state that is dropped in training, with one mask for all steps.",
+    "recurrent_initializer": "Initializer of the kernel of the state, or its name.",
+    "recurrent_regularizer": "Penalty of the kernel of the state.",
+    "seed": "Seed of the random mask.",
+    "stddev": "Standard deviation of the noise.",
+    "strides": "Step of the window along each spatial dimension, or one number for all.",
+    "trainable": "Whether the variables are trained.",
+    "unit_forget_bias": "Whether the bias of the forget gate starts at one, so that a memory keeps what it has.",
+    "use_scale": "Whether the scores are multiplied by a trained factor.",
+}

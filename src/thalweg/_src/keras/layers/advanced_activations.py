@@ -27,7 +27,11 @@ def _number(value: float) -> float:
 
 @export("keras.layers.LeakyReLU")
 class LeakyReLU(Elementwise):
-    """Returns x where it is positive, and alpha * x elsewhere."""
+    """Returns x where it is positive, and alpha * x elsewhere.
+
+    Args:
+        alpha: Slope below 0.
+    """
 
     def __init__(self, alpha: float = 0.3, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -44,7 +48,14 @@ class LeakyReLU(Elementwise):
 
 @export("keras.layers.PReLU")
 class PReLU(Elementwise):
-    """Returns x where it is positive, and alpha * x elsewhere, where alpha is trained."""
+    """Returns x where it is positive, and alpha * x elsewhere, where alpha is trained.
+
+    Args:
+        alpha_initializer: Initializer of the slopes below 0.
+        alpha_regularizer: Function from the slopes to a penalty.
+        alpha_constraint: Function that maps the updated slopes to allowed ones.
+        shared_axes: Axes along which the slope is the same; the axis after the batch has number 1.
+    """
 
     def __init__(
         self,
@@ -93,7 +104,11 @@ class PReLU(Elementwise):
 
 @export("keras.layers.ELU")
 class ELU(Elementwise):
-    """Returns x where it is positive, and alpha * (exp(x) - 1) elsewhere."""
+    """Returns x where it is positive, and alpha * (exp(x) - 1) elsewhere.
+
+    Args:
+        alpha: Minus the limit of the result for large negative inputs.
+    """
 
     def __init__(self, alpha: float = 1.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -110,7 +125,11 @@ class ELU(Elementwise):
 
 @export("keras.layers.ThresholdedReLU")
 class ThresholdedReLU(Elementwise):
-    """Returns x where it is greater than theta, and 0 elsewhere."""
+    """Returns x where it is greater than theta, and 0 elsewhere.
+
+    Args:
+        theta: Inputs up to this number become 0.
+    """
 
     def __init__(self, theta: float = 1.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -128,7 +147,11 @@ class ThresholdedReLU(Elementwise):
 
 @export("keras.layers.Softmax")
 class Softmax(Elementwise):
-    """Returns exp(x), divided by its sum along an axis or several."""
+    """Returns exp(x), divided by its sum along an axis or several.
+
+    Args:
+        axis: The axis, or a list of axes, whose elements sum to 1.
+    """
 
     def __init__(self, axis: int | Sequence[int] = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -145,7 +168,13 @@ class Softmax(Elementwise):
 
 @export("keras.layers.ReLU")
 class ReLU(Elementwise):
-    """Returns x between the threshold and `max_value`, and negative_slope * (x - threshold) below."""
+    """Returns x between the threshold and `max_value`, and negative_slope * (x - threshold) below.
+
+    Args:
+        max_value: Upper bound of the result; None sets none.
+        negative_slope: Slope below the threshold.
+        threshold: Inputs below it count as negative.
+    """
 
     def __init__(
         self, max_value: float | None = None, negative_slope: float = 0.0, threshold: float = 0.0, **kwargs: Any

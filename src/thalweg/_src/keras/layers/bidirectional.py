@@ -33,7 +33,14 @@ _LEFT_OUT = tracking.UNTRACKED | {"layer"}
 
 @export("keras.layers.Bidirectional")
 class Bidirectional(Wrapper):
-    """Runs a recurrent layer over sequences forward, and another one backward, and merges their outputs."""
+    """Runs a recurrent layer over sequences forward, and another one backward, and merges their outputs.
+
+    Args:
+        layer: The layer that is applied.
+        merge_mode: How both outputs are combined: "sum", "mul", "concat", "ave", or None to return both.
+        weights: The first values of the weights, those of the forward layer first.
+        backward_layer: The layer that runs backward; by default one with the configuration of the other.
+    """
 
     def __init__(
         self,

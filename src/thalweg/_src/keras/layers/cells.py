@@ -27,7 +27,13 @@ from thalweg._src.keras.serialization import Identifier
 
 @export("keras.layers.AbstractRNNCell")
 class AbstractRNNCell(Layer):
-    """The base class of cells: `call` takes an input and states, and returns an output and the next states."""
+    """The base class of cells: `call` takes an input and states, and returns an output and the next states.
+
+    Args:
+        name: Name of the layer; by default one of the name of the class.
+        dtype: Type of the variables or, of a state, its type if no inputs are given.
+        **kwargs: Options of every layer: `name`, `dtype`, `trainable`, `input_shape` ...
+    """
 
     def call(self, inputs: Any, states: Any) -> Any:
         """Returns the output and the states after a step."""
@@ -100,7 +106,12 @@ def products(x: Any, kernel: Any, masks: list[Tensor] | None) -> Tensor:
 
 @export("keras.layers.SimpleRNNCell")
 class SimpleRNNCell(DenseCell):
-    """A fully connected cell: its state, which is its output, is activation(x @ kernel + state @ recurrent + bias)."""
+    """A fully connected cell: its state, which is its output, is activation(x @ kernel + state @ recurrent + bias).
+
+    Args:
+        units: Size of the output and of the state.
+        dropout: Fraction of the input that is dropped in training, with one mask for all steps.
+    """
 
     @parameters_of(
         recurrent_parameters, without=(*OF_LAYER, "recurrent_activation", "unit_forget_bias", "implementation")
@@ -149,7 +160,14 @@ class GatedCell(DenseCell):
 
 @export("keras.layers.GRUCell")
 class GRUCell(GatedCell):
-    """A gated recurrent unit: a gate mixes the state with a candidate, which sees what another gate leaves of it."""
+    """A gated recurrent unit: a gate mixes the state with a candidate, which sees what another gate leaves of it.
+
+    Args:
+        units: Size of the output and of the state.
+        dropout: Fraction of the input that is dropped in training, with one mask for all steps.
+        implementation: 1 gives each gate dropout masks of its own; with 2, one mask is for all of them.
+        reset_after: Whether the reset gate is applied after the product with the state, as cuDNN does.
+    """
 
     gates = 3
 
@@ -201,7 +219,13 @@ class GRUCell(GatedCell):
 
 @export("keras.layers.LSTMCell")
 class LSTMCell(GatedCell):
-    """A long short-term memory: gates decide what its memory takes from the input, forgets, and shows as the output."""
+    """A long short-term memory: gates decide what its memory takes from the input, forgets, and shows as the output.
+
+    Args:
+        units: Size of the output and of the state.
+        dropout: Fraction of the input that is dropped in training, with one mask for all steps.
+        implementation: 1 gives each gate dropout masks of its own; with 2, one mask is for all of them.
+    """
 
     gates = 4
 
@@ -248,7 +272,11 @@ def lstm_step(gates: Sequence[Any], memory: Any, activation: Any, recurrent_acti
 
 @export("keras.layers.StackedRNNCells")
 class StackedRNNCells(Layer):
-    """Several cells as one: each takes the output of the one before as its input."""
+    """Several cells as one: each takes the output of the one before as its input.
+
+    Args:
+        cells: The cells, the one next to the input first.
+    """
 
     def __init__(self, cells: Sequence[Any], **kwargs: Any) -> None:
         for cell in cells:

@@ -130,7 +130,15 @@ def _with_dropout_last(self: Any, dropout: float = 0.0, recurrent_dropout: float
 
 @export("keras.layers.ConvLSTM2D")
 class ConvLSTM2D(LayerOfCell):
-    """A layer of long short-term memories for sequences of images."""
+    """A layer of long short-term memories for sequences of images.
+
+    Args:
+        return_sequences: Whether the outputs of all steps are returned, not the last one alone.
+        return_state: Whether the last states are returned after the output.
+        go_backwards: Whether the sequences are processed, and returned, from their ends.
+        stateful: Whether each batch begins with the last states of the batch before.
+        dropout: Fraction of the input that is dropped in training, with one mask for all steps.
+    """
 
     @parameters_of(_with_dropout_last, before="activation")
     def __init__(

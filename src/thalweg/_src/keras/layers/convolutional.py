@@ -51,7 +51,11 @@ class Convolution:
 
 @export("keras.layers.Conv1D", "keras.layers.Convolution1D")
 class Conv1D(Convolution, convolution.Conv1D, Layer):
-    """A convolution layer over sequences."""
+    """A convolution layer over sequences.
+
+    Args:
+        padding: "valid", "same" or "causal", which pads before the sequence so that no output sees later inputs.
+    """
 
     @parameters_of(convolution.Conv1D.__init__, without=BY_KEYWORD, **_KERNEL)
     def __init__(self, **arguments: Any) -> None:
@@ -99,7 +103,11 @@ class _Separable(Convolution):
 
 @export("keras.layers.SeparableConv1D", "keras.layers.SeparableConvolution1D")
 class SeparableConv1D(_Separable, separable_convolution.SeparableConv1D, Layer):
-    """A depthwise separable convolution layer over sequences."""
+    """A depthwise separable convolution layer over sequences.
+
+    Args:
+        padding: "valid", "same" or "causal", which pads before the sequence so that no output sees later inputs.
+    """
 
     @parameters_of(separable_convolution.SeparableConv1D.__init__, without=BY_KEYWORD, data_format=None, **_KERNELS)
     def __init__(self, **arguments: Any) -> None:

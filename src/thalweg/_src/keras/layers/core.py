@@ -30,7 +30,11 @@ from thalweg._src.training.nn.layers.input_spec import InputSpec
 
 @export("keras.layers.Dense")
 class Dense(dense.Dense, Layer):
-    """A fully connected layer: activation(inputs @ kernel + bias), along the last axis."""
+    """A fully connected layer: activation(inputs @ kernel + bias), along the last axis.
+
+    Args:
+        units: Number of output units.
+    """
 
     def __init__(
         self,
@@ -106,7 +110,13 @@ class Activation(Layer):
 
 @export("keras.layers.Dropout")
 class Dropout(dropout.Dropout, Layer):
-    """Sets a fraction of the inputs to zero in training, and scales the others so that their sum is kept."""
+    """Sets a fraction of the inputs to zero in training, and scales the others so that their sum is kept.
+
+    Args:
+        rate: Fraction of the inputs that is set to zero.
+        noise_shape: Shape of the random mask, which is broadcast to the inputs.
+        seed: Seed of the random numbers.
+    """
 
     def __init__(self, rate: float, noise_shape: Any = None, seed: int | None = None, **kwargs: Any) -> None:
         super().__init__(rate, noise_shape=noise_shape, seed=seed, **kwargs)
@@ -119,7 +129,11 @@ class Dropout(dropout.Dropout, Layer):
 
 @export("keras.layers.Flatten")
 class Flatten(dropout.Flatten, Layer):
-    """Flattens all dimensions but the batch."""
+    """Flattens all dimensions but the batch.
+
+    Args:
+        data_format: Where images have their channels: "channels_last" or "channels_first".
+    """
 
     def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(data_format or image_data_format(), **kwargs)
@@ -131,7 +145,11 @@ class Flatten(dropout.Flatten, Layer):
 
 @export("keras.layers.Reshape")
 class Reshape(Layer):
-    """Gives each example another shape."""
+    """Gives each example another shape.
+
+    Args:
+        target_shape: Shape of an example; one size may be -1.
+    """
 
     def __init__(self, target_shape: Sequence[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -168,7 +186,11 @@ class Reshape(Layer):
 
 @export("keras.layers.Permute")
 class Permute(Layer):
-    """Permutes the dimensions of each example; the first one has number 1."""
+    """Permutes the dimensions of each example; the first one has number 1.
+
+    Args:
+        dims: The new order of the dimensions, which are counted from 1.
+    """
 
     def __init__(self, dims: Sequence[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -193,7 +215,11 @@ class Permute(Layer):
 
 @export("keras.layers.RepeatVector")
 class RepeatVector(Layer):
-    """Repeats each example, a vector, n times."""
+    """Repeats each example, a vector, n times.
+
+    Args:
+        n: How often each vector is repeated.
+    """
 
     def __init__(self, n: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -216,7 +242,11 @@ class RepeatVector(Layer):
 
 @export("keras.layers.Masking")
 class Masking(Layer):
-    """Masks the steps of sequences in which all features have one value."""
+    """Masks the steps of sequences in which all features have one value.
+
+    Args:
+        mask_value: The value of all features in masked steps.
+    """
 
     def __init__(self, mask_value: float = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -243,7 +273,12 @@ class Masking(Layer):
 
 @export("keras.layers.ActivityRegularization")
 class ActivityRegularization(Layer):
-    """Adds a penalty of its inputs to the loss."""
+    """Adds a penalty of its inputs to the loss.
+
+    Args:
+        l1: Factor of the L1 penalty.
+        l2: Factor of the L2 penalty.
+    """
 
     def __init__(self, l1: float = 0.0, l2: float = 0.0, **kwargs: Any) -> None:
         super().__init__(activity_regularizer=regularizers.L1L2(l1=l1, l2=l2), **kwargs)
@@ -262,7 +297,14 @@ class ActivityRegularization(Layer):
 
 @export("keras.layers.Lambda")
 class Lambda(Layer):
-    """Applies a function, which may also take `mask` and `training`."""
+    """Applies a function, which may also take `mask` and `training`.
+
+    Args:
+        function: Function of the inputs, and of `mask` and `training` if it has these parameters.
+        output_shape: Shape of an example of the output, or a function from the input shape to the output shape.
+        mask: Mask of the outputs, or a function of the inputs and their mask that returns it.
+        arguments: Further arguments of the function by name.
+    """
 
     def __init__(
         self,

@@ -129,7 +129,15 @@ class _CuDNNLayer(LayerOfCell):
 
 @export("keras.layers.CuDNNGRU")
 class CuDNNGRU(_CuDNNLayer):
-    """A layer of gated recurrent units with the weights of cuDNN."""
+    """A layer of gated recurrent units with the weights of cuDNN.
+
+    Args:
+        units: Size of the output and of the state.
+        return_sequences: Whether the outputs of all steps are returned, not the last one alone.
+        return_state: Whether the last states are returned after the output.
+        go_backwards: Whether the sequences are processed, and returned, from their ends.
+        stateful: Whether each batch begins with the last states of the batch before.
+    """
 
     @parameters_of(recurrent_parameters, without=(*_LACKING, "unit_forget_bias"))
     def __init__(self, **arguments: Any) -> None:
@@ -138,7 +146,15 @@ class CuDNNGRU(_CuDNNLayer):
 
 @export("keras.layers.CuDNNLSTM")
 class CuDNNLSTM(_CuDNNLayer):
-    """A layer of long short-term memories with the weights of cuDNN."""
+    """A layer of long short-term memories with the weights of cuDNN.
+
+    Args:
+        units: Size of the output and of the state.
+        return_sequences: Whether the outputs of all steps are returned, not the last one alone.
+        return_state: Whether the last states are returned after the output.
+        go_backwards: Whether the sequences are processed, and returned, from their ends.
+        stateful: Whether each batch begins with the last states of the batch before.
+    """
 
     @parameters_of(recurrent_parameters, without=_LACKING)
     def __init__(self, **arguments: Any) -> None:

@@ -22,7 +22,17 @@ from thalweg._src.training.nn.embedding import embedding_lookup
 
 @export("keras.layers.Embedding")
 class Embedding(Layer):
-    """Replaces each integer in [0, input_dim) by a vector, a row of a table that is trained."""
+    """Replaces each integer in [0, input_dim) by a vector, a row of a table that is trained.
+
+    Args:
+        input_dim: Number of vectors: the largest integer plus one.
+        output_dim: Size of the vectors.
+        embeddings_initializer: Initializer of the vectors.
+        embeddings_regularizer: Function from all vectors to a penalty.
+        embeddings_constraint: Function that maps the updated vectors to allowed ones.
+        mask_zero: Whether steps with the integer 0 are masked.
+        input_length: Number of steps of all inputs, if it is known.
+    """
 
     def __init__(
         self,

@@ -57,12 +57,20 @@ for _alias, _name in _ALIASES.items():
 
 @export("keras.layers.serialize")
 def serialize(layer: Any) -> dict[str, Any]:
-    """Returns the class and the configuration of a layer."""
+    """Returns the class and the configuration of a layer.
+
+    Args:
+        layer: The layer.
+    """
     require_members("layer", layer, "a layer", "get_config")
     return class_and_config(type(layer).__name__, layer.get_config())
 
 
 @export("keras.layers.deserialize")
 def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
-    """Returns the layer of a class and a configuration."""
+    """Returns the layer of a class and a configuration.
+
+    Args:
+        config: A dictionary with the class and the configuration of a layer.
+    """
     return deserialize_keras_object(config, LAYERS, custom_objects, "layer")

@@ -109,7 +109,13 @@ def _expanded(x: Tensor, count: int) -> Tensor:
 
 @export("keras.layers.Add")
 class Add(_Merge):
-    """The sum of the inputs."""
+    """The sum of the inputs.
+
+    Args:
+        name: Name of the layer; by default one of the name of the class.
+        dtype: Type of the variables; by default that of the first input.
+        **kwargs: Options of every layer: `name`, `dtype`, `trainable`, `input_shape` ...
+    """
 
     def _merged(self, inputs: list[Any]) -> Any:
         return functools.reduce(math.add, inputs)
@@ -117,7 +123,13 @@ class Add(_Merge):
 
 @export("keras.layers.Subtract")
 class Subtract(_Merge):
-    """The first of two inputs without the second."""
+    """The first of two inputs without the second.
+
+    Args:
+        name: Name of the layer; by default one of the name of the class.
+        dtype: Type of the variables; by default that of the first input.
+        **kwargs: Options of every layer: `name`, `dtype`, `trainable`, `input_shape` ...
+    """
 
     def _require_count(self, shapes: Any) -> None:
         if is_shape(shapes) or len(shapes) != 2:
@@ -131,7 +143,13 @@ class Subtract(_Merge):
 
 @export("keras.layers.Multiply")
 class Multiply(_Merge):
-    """The product of the inputs, element by element."""
+    """The product of the inputs, element by element.
+
+    Args:
+        name: Name of the layer; by default one of the name of the class.
+        dtype: Type of the variables; by default that of the first input.
+        **kwargs: Options of every layer: `name`, `dtype`, `trainable`, `input_shape` ...
+    """
 
     def _merged(self, inputs: list[Any]) -> Any:
         return functools.reduce(math.multiply, inputs)
@@ -139,7 +157,13 @@ class Multiply(_Merge):
 
 @export("keras.layers.Average")
 class Average(_Merge):
-    """The mean of the inputs."""
+    """The mean of the inputs.
+
+    Args:
+        name: Name of the layer; by default one of the name of the class.
+        dtype: Type of the variables; by default that of the first input.
+        **kwargs: Options of every layer: `name`, `dtype`, `trainable`, `input_shape` ...
+    """
 
     def _merged(self, inputs: list[Any]) -> Any:
         return functools.reduce(math.add, inputs) / len(inputs)
@@ -147,7 +171,13 @@ class Average(_Merge):
 
 @export("keras.layers.Maximum")
 class Maximum(_Merge):
-    """The largest of the inputs, element by element."""
+    """The largest of the inputs, element by element.
+
+    Args:
+        name: Name of the layer; by default one of the name of the class.
+        dtype: Type of the variables; by default that of the first input.
+        **kwargs: Options of every layer: `name`, `dtype`, `trainable`, `input_shape` ...
+    """
 
     def _merged(self, inputs: list[Any]) -> Any:
         return functools.reduce(math.maximum, inputs)
@@ -155,7 +185,13 @@ class Maximum(_Merge):
 
 @export("keras.layers.Minimum")
 class Minimum(_Merge):
-    """The smallest of the inputs, element by element."""
+    """The smallest of the inputs, element by element.
+
+    Args:
+        name: Name of the layer; by default one of the name of the class.
+        dtype: Type of the variables; by default that of the first input.
+        **kwargs: Options of every layer: `name`, `dtype`, `trainable`, `input_shape` ...
+    """
 
     def _merged(self, inputs: list[Any]) -> Any:
         return functools.reduce(math.minimum, inputs)
@@ -163,7 +199,11 @@ class Minimum(_Merge):
 
 @export("keras.layers.Concatenate")
 class Concatenate(_Merge):
-    """The inputs one after the other along an axis."""
+    """The inputs one after the other along an axis.
+
+    Args:
+        axis: The axis along which the inputs follow each other.
+    """
 
     def __init__(self, axis: int = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -217,7 +257,12 @@ class Concatenate(_Merge):
 
 @export("keras.layers.Dot")
 class Dot(_Merge):
-    """The sum of products of two inputs over an axis of each, for each example."""
+    """The sum of products of two inputs over an axis of each, for each example.
+
+    Args:
+        axes: The axis of both inputs to sum over, or a pair of one for each.
+        normalize: Whether vectors along the axes are divided by their norms before.
+    """
 
     def __init__(self, axes: int | Sequence[int], normalize: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -271,47 +316,90 @@ class Dot(_Merge):
 
 @export("keras.layers.add")
 def add(inputs: Sequence[Any], **kwargs: Any) -> Any:
-    """Returns the sum of the inputs."""
+    """Returns the sum of the inputs.
+
+    Args:
+        inputs: The tensors, a list of two or more.
+        **kwargs: Arguments of the layer, such as `name`.
+    """
     return Add(**kwargs)(inputs)
 
 
 @export("keras.layers.subtract")
 def subtract(inputs: Sequence[Any], **kwargs: Any) -> Any:
-    """Returns the first of two inputs without the second."""
+    """Returns the first of two inputs without the second.
+
+    Args:
+        inputs: Two tensors.
+        **kwargs: Arguments of the layer, such as `name`.
+    """
     return Subtract(**kwargs)(inputs)
 
 
 @export("keras.layers.multiply")
 def multiply(inputs: Sequence[Any], **kwargs: Any) -> Any:
-    """Returns the product of the inputs, element by element."""
+    """Returns the product of the inputs, element by element.
+
+    Args:
+        inputs: The tensors, a list of two or more.
+        **kwargs: Arguments of the layer, such as `name`.
+    """
     return Multiply(**kwargs)(inputs)
 
 
 @export("keras.layers.average")
 def average(inputs: Sequence[Any], **kwargs: Any) -> Any:
-    """Returns the mean of the inputs."""
+    """Returns the mean of the inputs.
+
+    Args:
+        inputs: The tensors, a list of two or more.
+        **kwargs: Arguments of the layer, such as `name`.
+    """
     return Average(**kwargs)(inputs)
 
 
 @export("keras.layers.maximum")
 def maximum(inputs: Sequence[Any], **kwargs: Any) -> Any:
-    """Returns the largest of the inputs, element by element."""
+    """Returns the largest of the inputs, element by element.
+
+    Args:
+        inputs: The tensors, a list of two or more.
+        **kwargs: Arguments of the layer, such as `name`.
+    """
     return Maximum(**kwargs)(inputs)
 
 
 @export("keras.layers.minimum")
 def minimum(inputs: Sequence[Any], **kwargs: Any) -> Any:
-    """Returns the smallest of the inputs, element by element."""
+    """Returns the smallest of the inputs, element by element.
+
+    Args:
+        inputs: The tensors, a list of two or more.
+        **kwargs: Arguments of the layer, such as `name`.
+    """
     return Minimum(**kwargs)(inputs)
 
 
 @export("keras.layers.concatenate")
 def concatenate(inputs: Sequence[Any], axis: int = -1, **kwargs: Any) -> Any:
-    """Returns the inputs one after the other along an axis."""
+    """Returns the inputs one after the other along an axis.
+
+    Args:
+        inputs: The tensors, a list of two or more.
+        axis: The axis along which the inputs follow each other.
+        **kwargs: Arguments of the layer, such as `name`.
+    """
     return Concatenate(axis=axis, **kwargs)(inputs)
 
 
 @export("keras.layers.dot")
 def dot(inputs: Sequence[Any], axes: int | Sequence[int], normalize: bool = False, **kwargs: Any) -> Any:
-    """Returns the sum of products of two inputs over an axis of each, for each example."""
+    """Returns the sum of products of two inputs over an axis of each, for each example.
+
+    Args:
+        inputs: Two tensors.
+        axes: The axis of both inputs to sum over, or a pair of one for each.
+        normalize: Whether vectors along the axes are divided by their norms before.
+        **kwargs: Arguments of the layer, such as `name`.
+    """
     return Dot(axes=axes, normalize=normalize, **kwargs)(inputs)

@@ -36,6 +36,10 @@ class BatchNormalization(normalization.BatchNormalization, Layer):
 
     Mean and variance are those of the batch in training, and moving averages otherwise. In a graph, `updates` are the
     operations that move the averages; in eager execution and functions the call does it.
+
+    Args:
+        axis: The axis of the features, or a list of axes; each has its own mean.
+        momentum: Momentum of the moving averages.
     """
 
     @parameters_of(normalization.BatchNormalization.__init__, **_INITIALIZERS)
@@ -68,7 +72,11 @@ class BatchNormalization(normalization.BatchNormalization, Layer):
 
 @export("keras.layers.LayerNormalization")
 class LayerNormalization(Elementwise):
-    """Normalizes each example by the mean and the variance of its elements along `axis`."""
+    """Normalizes each example by the mean and the variance of its elements along `axis`.
+
+    Args:
+        axis: The axis to normalize, or a list of axes.
+    """
 
     def __init__(
         self,

@@ -86,7 +86,11 @@ def _repeated(x: Tensor, count: int, axis: int) -> Tensor:
 
 @export("keras.layers.UpSampling1D")
 class UpSampling1D(_UpSampling):
-    """Repeats each step of sequences."""
+    """Repeats each step of sequences.
+
+    Args:
+        size: Factor of each spatial dimension.
+    """
 
     _rank = 1
 
@@ -100,7 +104,12 @@ class UpSampling1D(_UpSampling):
 
 @export("keras.layers.UpSampling2D")
 class UpSampling2D(_UpSampling):
-    """Enlarges images by whole factors."""
+    """Enlarges images by whole factors.
+
+    Args:
+        size: Factor of each spatial dimension.
+        interpolation: "nearest" or "bilinear".
+    """
 
     _rank = 2
 
@@ -132,7 +141,11 @@ class UpSampling2D(_UpSampling):
 
 @export("keras.layers.UpSampling3D")
 class UpSampling3D(_UpSampling):
-    """Repeats the elements of volumes."""
+    """Repeats the elements of volumes.
+
+    Args:
+        size: Factor of each spatial dimension.
+    """
 
     _rank = 3
 
@@ -171,7 +184,11 @@ class _ZeroPadding(_Spatial):
 
 @export("keras.layers.ZeroPadding1D")
 class ZeroPadding1D(_ZeroPadding):
-    """Adds zeros before and after sequences."""
+    """Adds zeros before and after sequences.
+
+    Args:
+        padding: Number of zeros before and after each spatial dimension: one, one for each, or pairs.
+    """
 
     _rank = 1
 
@@ -185,7 +202,11 @@ class ZeroPadding1D(_ZeroPadding):
 
 @export("keras.layers.ZeroPadding2D")
 class ZeroPadding2D(_ZeroPadding):
-    """Adds rows and columns of zeros around images."""
+    """Adds rows and columns of zeros around images.
+
+    Args:
+        padding: Number of zeros before and after each spatial dimension: one, one for each, or pairs.
+    """
 
     _rank = 2
 
@@ -195,7 +216,11 @@ class ZeroPadding2D(_ZeroPadding):
 
 @export("keras.layers.ZeroPadding3D")
 class ZeroPadding3D(_ZeroPadding):
-    """Adds zeros around volumes."""
+    """Adds zeros around volumes.
+
+    Args:
+        padding: Number of zeros before and after each spatial dimension: one, one for each, or pairs.
+    """
 
     _rank = 3
 
@@ -225,7 +250,11 @@ class _Cropping(_Spatial):
 
 @export("keras.layers.Cropping1D")
 class Cropping1D(_Cropping):
-    """Removes steps at both ends of sequences."""
+    """Removes steps at both ends of sequences.
+
+    Args:
+        cropping: Number of elements to remove before and after each spatial dimension: one, one for each, or pairs.
+    """
 
     _rank = 1
 
@@ -239,7 +268,11 @@ class Cropping1D(_Cropping):
 
 @export("keras.layers.Cropping2D")
 class Cropping2D(_Cropping):
-    """Removes rows and columns at the borders of images."""
+    """Removes rows and columns at the borders of images.
+
+    Args:
+        cropping: Number of elements to remove before and after each spatial dimension: one, one for each, or pairs.
+    """
 
     _rank = 2
 
@@ -249,7 +282,11 @@ class Cropping2D(_Cropping):
 
 @export("keras.layers.Cropping3D")
 class Cropping3D(_Cropping):
-    """Removes elements at the borders of volumes."""
+    """Removes elements at the borders of volumes.
+
+    Args:
+        cropping: Number of elements to remove before and after each spatial dimension: one, one for each, or pairs.
+    """
 
     _rank = 3
 

@@ -39,7 +39,17 @@ _LEFT_OUT = tracking.UNTRACKED | {"_states"}
 
 @export("keras.layers.RNN")
 class RNN(Layer):
-    """A recurrent layer: it applies a cell, or several on top of each other, to each step of sequences."""
+    """A recurrent layer: it applies a cell, or several on top of each other, to each step of sequences.
+
+    Args:
+        cell: The cell, or a list of cells, each of which takes the output of the one before.
+        return_sequences: Whether the outputs of all steps are returned, not the last one alone.
+        return_state: Whether the last states are returned after the output.
+        go_backwards: Whether the sequences are processed, and returned, from their ends.
+        stateful: Whether each batch begins with the last states of the batch before.
+        unroll: Whether the graph has each step of its own, not a loop; short sequences take less time so.
+        time_major: Whether inputs and outputs are [time, batch, features], not [batch, time, features].
+    """
 
     _object_identifier = "_tf_keras_rnn_layer"
 

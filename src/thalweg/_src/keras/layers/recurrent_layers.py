@@ -58,7 +58,17 @@ class LayerOfCell(RNN):
 
 @export("keras.layers.SimpleRNN")
 class SimpleRNN(LayerOfCell):
-    """A fully connected recurrent layer, whose output is its next state."""
+    """A fully connected recurrent layer, whose output is its next state.
+
+    Args:
+        units: Size of the output and of the state.
+        dropout: Fraction of the input that is dropped in training, with one mask for all steps.
+        return_sequences: Whether the outputs of all steps are returned, not the last one alone.
+        return_state: Whether the last states are returned after the output.
+        go_backwards: Whether the sequences are processed, and returned, from their ends.
+        stateful: Whether each batch begins with the last states of the batch before.
+        unroll: Whether the graph has each step of its own, not a loop; short sequences take less time so.
+    """
 
     @parameters_of(recurrent_parameters, without=("recurrent_activation", "unit_forget_bias", "implementation"))
     def __init__(self, **arguments: Any) -> None:
@@ -68,7 +78,19 @@ class SimpleRNN(LayerOfCell):
 
 @export("keras.layers.GRU")
 class GRU(LayerOfCell):
-    """A layer of gated recurrent units."""
+    """A layer of gated recurrent units.
+
+    Args:
+        units: Size of the output and of the state.
+        dropout: Fraction of the input that is dropped in training, with one mask for all steps.
+        implementation: 1 gives each gate dropout masks of its own; with 2, one mask is for all of them.
+        return_sequences: Whether the outputs of all steps are returned, not the last one alone.
+        return_state: Whether the last states are returned after the output.
+        go_backwards: Whether the sequences are processed, and returned, from their ends.
+        stateful: Whether each batch begins with the last states of the batch before.
+        unroll: Whether the graph has each step of its own, not a loop; short sequences take less time so.
+        reset_after: Whether the reset gate is applied after the product with the state, as cuDNN does.
+    """
 
     @parameters_of(recurrent_parameters, without=("unit_forget_bias",), before="kwargs")
     def __init__(self, reset_after: bool = False, **arguments: Any) -> None:
@@ -83,7 +105,18 @@ class GRU(LayerOfCell):
 
 @export("keras.layers.LSTM")
 class LSTM(LayerOfCell):
-    """A layer of long short-term memories; its states are the output and the memory."""
+    """A layer of long short-term memories; its states are the output and the memory.
+
+    Args:
+        units: Size of the output and of the state.
+        dropout: Fraction of the input that is dropped in training, with one mask for all steps.
+        implementation: 1 gives each gate dropout masks of its own; with 2, one mask is for all of them.
+        return_sequences: Whether the outputs of all steps are returned, not the last one alone.
+        return_state: Whether the last states are returned after the output.
+        go_backwards: Whether the sequences are processed, and returned, from their ends.
+        stateful: Whether each batch begins with the last states of the batch before.
+        unroll: Whether the graph has each step of its own, not a loop; short sequences take less time so.
+    """
 
     @parameters_of(recurrent_parameters)
     def __init__(self, **arguments: Any) -> None:

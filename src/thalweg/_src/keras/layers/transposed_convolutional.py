@@ -50,7 +50,11 @@ def _output_size(size: Any, extent: int, padding: str, stride: int, extra: int |
 
 @export("keras.layers.Conv2DTranspose", "keras.layers.Convolution2DTranspose")
 class Conv2DTranspose(_Transposed, transposed_convolution.Conv2DTranspose, Layer):
-    """A transposed convolution layer over images."""
+    """A transposed convolution layer over images.
+
+    Args:
+        padding: "valid" or "same".
+    """
 
     def __init__(
         self,
@@ -114,7 +118,11 @@ class Conv2DTranspose(_Transposed, transposed_convolution.Conv2DTranspose, Layer
 
 @export("keras.layers.Conv3DTranspose", "keras.layers.Convolution3DTranspose")
 class Conv3DTranspose(_Transposed, transposed_convolution.Conv3DTranspose, Layer):
-    """A transposed convolution layer over volumes."""
+    """A transposed convolution layer over volumes.
+
+    Args:
+        padding: "valid" or "same".
+    """
 
     _settings = ("kernel_size", "strides", "padding", "data_format", "output_padding")
 

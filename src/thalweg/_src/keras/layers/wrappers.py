@@ -22,7 +22,11 @@ from thalweg._src.training.nn.layers.input_spec import InputSpec
 
 @export("keras.layers.Wrapper")
 class Wrapper(Layer):
-    """The base class of layers that apply another layer."""
+    """The base class of layers that apply another layer.
+
+    Args:
+        layer: The layer that is applied.
+    """
 
     def __init__(self, layer: Any, **kwargs: Any) -> None:
         if not isinstance(layer, PlainLayer):
@@ -50,7 +54,11 @@ class Wrapper(Layer):
 
 @export("keras.layers.TimeDistributed")
 class TimeDistributed(Wrapper):
-    """Applies a layer to each time step."""
+    """Applies a layer to each time step.
+
+    Args:
+        layer: The layer that is applied.
+    """
 
     def __init__(self, layer: Any, **kwargs: Any) -> None:
         super().__init__(layer, **kwargs)

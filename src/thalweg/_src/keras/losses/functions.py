@@ -155,7 +155,11 @@ def categorical_crossentropy(
 def sparse_categorical_crossentropy(
     y_true: TensorLike, y_pred: TensorLike, from_logits: bool = False, axis: int = -1
 ) -> Tensor:
-    """Returns the crossentropy of classes, given by number, and distributions over classes."""
+    """Returns the crossentropy of classes, given by number, and distributions over classes.
+
+    Args:
+        axis: The axis of the classes.
+    """
     return crossentropy.sparse_categorical_crossentropy(y_true, y_pred, from_logits=from_logits, axis=axis)
 
 

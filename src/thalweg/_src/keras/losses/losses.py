@@ -267,7 +267,11 @@ def serialize(loss: Any) -> Any:
 
 @export("keras.losses.deserialize")
 def deserialize(name: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
-    """Returns the loss function or the loss of a name or a configuration."""
+    """Returns the loss function or the loss of a name or a configuration.
+
+    Args:
+        name: A name or a configuration.
+    """
     return deserialize_keras_object(name, _OBJECTS, custom_objects, "loss function")
 
 

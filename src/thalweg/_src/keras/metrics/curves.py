@@ -128,7 +128,12 @@ _CURVES = ("ROC", "PR")
 
 @export("keras.metrics.AUC")
 class AUC(_Counts):
-    """The area under the ROC or the precision-recall curve."""
+    """The area under the ROC or the precision-recall curve.
+
+    Args:
+        summation_method: Heights between thresholds: "interpolation", "minoring" or "majoring".
+        thresholds: The thresholds, in place of `num_thresholds`.
+    """
 
     def __init__(
         self,

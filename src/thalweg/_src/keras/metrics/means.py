@@ -158,7 +158,11 @@ class CategoricalCrossentropy(MeanMetricWrapper):
 
 @export("keras.metrics.SparseCategoricalCrossentropy")
 class SparseCategoricalCrossentropy(MeanMetricWrapper):
-    """The weighted mean crossentropy of classes, given by number, and distributions over classes."""
+    """The weighted mean crossentropy of classes, given by number, and distributions over classes.
+
+    Args:
+        axis: The axis of the classes.
+    """
 
     def __init__(
         self,

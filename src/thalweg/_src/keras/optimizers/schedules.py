@@ -57,7 +57,11 @@ class _Decay(LearningRateSchedule):
 
 @export("keras.optimizers.schedules.ExponentialDecay")
 class ExponentialDecay(_Decay):
-    """The rate is multiplied by `decay_rate` in every `decay_steps` steps."""
+    """The rate is multiplied by `decay_rate` in every `decay_steps` steps.
+
+    Args:
+        name: Name of the operations.
+    """
 
     _function = staticmethod(decay.exponential_decay)
 
@@ -68,7 +72,11 @@ class ExponentialDecay(_Decay):
 
 @export("keras.optimizers.schedules.InverseTimeDecay")
 class InverseTimeDecay(_Decay):
-    """The rate is divided by 1 + decay_rate * step / decay_steps."""
+    """The rate is divided by 1 + decay_rate * step / decay_steps.
+
+    Args:
+        name: Name of the operations.
+    """
 
     _function = staticmethod(decay.inverse_time_decay)
 
@@ -79,7 +87,11 @@ class InverseTimeDecay(_Decay):
 
 @export("keras.optimizers.schedules.PolynomialDecay")
 class PolynomialDecay(_Decay):
-    """The rate falls to `end_learning_rate` as a polynomial of the step."""
+    """The rate falls to `end_learning_rate` as a polynomial of the step.
+
+    Args:
+        name: Name of the operations.
+    """
 
     _function = staticmethod(decay.polynomial_decay)
 
@@ -90,7 +102,11 @@ class PolynomialDecay(_Decay):
 
 @export("keras.optimizers.schedules.PiecewiseConstantDecay")
 class PiecewiseConstantDecay(LearningRateSchedule):
-    """The rate is values[0] up to step boundaries[0], values[1] up to boundaries[1], and so on."""
+    """The rate is values[0] up to step boundaries[0], values[1] up to boundaries[1], and so on.
+
+    Args:
+        name: Name of the operations.
+    """
 
     def __init__(self, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None) -> None:
         if len(boundaries) != len(values) - 1:
@@ -113,7 +129,12 @@ class PiecewiseConstantDecay(LearningRateSchedule):
 
 @export("keras.experimental.CosineDecay")
 class CosineDecay(_Decay):
-    """The rate falls along half a cosine to `alpha` times its first value."""
+    """The rate falls along half a cosine to `alpha` times its first value.
+
+    Args:
+        alpha: Fraction of the first rate at the end.
+        name: Name of the operations.
+    """
 
     _function = staticmethod(decay.cosine_decay)
 
@@ -124,7 +145,12 @@ class CosineDecay(_Decay):
 
 @export("keras.experimental.CosineDecayRestarts")
 class CosineDecayRestarts(_Decay):
-    """Cosine decays, each `t_mul` times as long and `m_mul` times as high as the one before."""
+    """Cosine decays, each `t_mul` times as long and `m_mul` times as high as the one before.
+
+    Args:
+        alpha: Fraction of the first rate at the end.
+        name: Name of the operations.
+    """
 
     _function = staticmethod(decay.cosine_decay_restarts)
 
@@ -135,7 +161,13 @@ class CosineDecayRestarts(_Decay):
 
 @export("keras.experimental.LinearCosineDecay")
 class LinearCosineDecay(_Decay):
-    """The rate falls linearly, modulated by a cosine of `num_periods` periods."""
+    """The rate falls linearly, modulated by a cosine of `num_periods` periods.
+
+    Args:
+        alpha: Fraction of the first rate at the end.
+        beta: Fraction of the first rate that is added.
+        name: Name of the operations.
+    """
 
     _function = staticmethod(decay.linear_cosine_decay)
 
@@ -146,7 +178,13 @@ class LinearCosineDecay(_Decay):
 
 @export("keras.experimental.NoisyLinearCosineDecay")
 class NoisyLinearCosineDecay(_Decay):
-    """`LinearCosineDecay` with noise whose variance falls with the steps."""
+    """`LinearCosineDecay` with noise whose variance falls with the steps.
+
+    Args:
+        alpha: Fraction of the first rate at the end.
+        beta: Fraction of the first rate that is added.
+        name: Name of the operations.
+    """
 
     _function = staticmethod(decay.noisy_linear_cosine_decay)
 

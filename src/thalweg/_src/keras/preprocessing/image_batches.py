@@ -22,6 +22,9 @@ class Iterator(BatchSequence):
 
     A subclass defines `_get_batches_of_transformed_samples`, which returns the batch of an array of numbers. The random
     numbers are those of NumPy; with a seed, they start anew for each batch.
+
+    Args:
+        n: Number of examples.
     """
 
     white_list_formats = ("png", "jpg", "jpeg", "bmp", "ppm", "tif", "tiff")

@@ -26,7 +26,16 @@ def pad_sequences(
     truncating: str = "pre",
     value: Any = 0.0,
 ) -> Array:
-    """Returns sequences as one array: short ones are padded with a value, long ones truncated."""
+    """Returns sequences as one array: short ones are padded with a value, long ones truncated.
+
+    Args:
+        sequences: List of sequences.
+        maxlen: Length of the result; None for that of the longest sequence.
+        dtype: Type of the result.
+        padding: "pre" to pad at the start, "post" at the end.
+        truncating: "pre" to leave out the start of long sequences, "post" their end.
+        value: What short sequences are padded with.
+    """
     if not hasattr(sequences, "__len__"):
         raise ValueError(f"sequences: expected a list of sequences, received {sequences!r}")
     for index, sequence in enumerate(sequences):
@@ -68,6 +77,10 @@ def make_sampling_table(size: int, sampling_factor: float = 1e-5) -> Array:
     """Returns the probability to keep a word by its rank, which is low for the most frequent words.
 
     The frequency of a rank is that of Zipf's law, in which ranks are estimated from the harmonic numbers.
+
+    Args:
+        size: Number of words.
+        sampling_factor: Frequency below which words are always kept; with a smaller one, fewer words are kept.
     """
     rank = np.arange(size)
     rank[:1] = 1
@@ -90,6 +103,16 @@ def skipgrams(
     """Returns pairs of words and whether the second stands near the first, or is a random word of the vocabulary.
 
     The random numbers are those of Python's `random`, in an order on which results depend.
+
+    Args:
+        sequence: Indices of words; 0 is no word.
+        vocabulary_size: One more than the largest index.
+        window_size: Number of places on each side in which a word is near.
+        negative_samples: Number of random pairs for each pair of near words.
+        shuffle: Whether the pairs are shuffled.
+        categorical: Whether labels are [0, 1] and [1, 0], and not 1 and 0.
+        sampling_table: Probability to keep a word, by index; None to keep all.
+        seed: Seed of the order.
     """
     near, random_pair = ([0, 1], [1, 0]) if categorical else (1, 0)
     couples: list[list[int]] = []
@@ -115,7 +138,20 @@ def skipgrams(
 
 @export("keras.preprocessing.sequence.TimeseriesGenerator")
 class TimeseriesGenerator(BatchSequence):
-    """Batches of windows of a series, each with the target at the place that follows the window."""
+    """Batches of windows of a series, each with the target at the place that follows the window.
+
+    Args:
+        data: Array or list whose first dimension is time.
+        targets: Array or list of the targets, as long as the data.
+        length: Number of places of a window.
+        sampling_rate: Distance of the places of a window that are used.
+        stride: Distance of a window to the next.
+        start_index: Place of the data at which the first window starts.
+        end_index: Last place of a target; None for the end.
+        shuffle: Whether windows are drawn at random.
+        reverse: Whether windows run backwards in time.
+        batch_size: Number of windows of a batch.
+    """
 
     def __init__(
         self,

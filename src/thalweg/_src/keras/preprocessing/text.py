@@ -55,7 +55,15 @@ def _md5(word: str) -> int:
 
 @export("keras.preprocessing.text.Tokenizer")
 class Tokenizer:
-    """A vocabulary of the words of texts, in which frequent words have low indices; 0 is the index of no word."""
+    """A vocabulary of the words of texts, in which frequent words have low indices; 0 is the index of no word.
+
+    Args:
+        num_words: Words with this index or a higher one are left out; None to keep all.
+        char_level: Whether each character is a word.
+        oov_token: Word that stands for unknown ones, with index 1; None to leave them out.
+        document_count: Number of texts that were counted before.
+        **kwargs: `nb_words`, the former name of `num_words`.
+    """
 
     def __init__(
         self,

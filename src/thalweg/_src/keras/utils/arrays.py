@@ -13,7 +13,12 @@ from thalweg._src.base.export import export
 
 @export("keras.utils.to_categorical")
 def to_categorical(y: Any, num_classes: int | None = None, dtype: DTypeLike = "float32") -> np.ndarray:
-    """Returns an array with a new last dimension that has a one at the class of each element, and zeros elsewhere."""
+    """Returns an array with a new last dimension that has a one at the class of each element, and zeros elsewhere.
+
+    Args:
+        y: Array of the numbers of classes, from 0.
+        num_classes: Number of classes; by default one more than the largest number.
+    """
     classes = np.asarray(y, dtype="int")
     shape = classes.shape
     if len(shape) > 1 and shape[-1] == 1:  # a column of classes
@@ -28,7 +33,13 @@ def to_categorical(y: Any, num_classes: int | None = None, dtype: DTypeLike = "f
 
 @export("keras.utils.normalize")
 def normalize(x: Any, axis: int = -1, order: int = 2) -> np.ndarray:
-    """Returns an array divided by its norms along an axis; what has norm 0 stays."""
+    """Returns an array divided by its norms along an axis; what has norm 0 stays.
+
+    Args:
+        x: A NumPy array.
+        axis: The dimension that a norm is taken over.
+        order: Order of the norm; 2 is the Euclidean one.
+    """
     norms = np.atleast_1d(np.linalg.norm(x, order, axis))
     norms[norms == 0] = 1
     return np.asarray(x / np.expand_dims(norms, axis))

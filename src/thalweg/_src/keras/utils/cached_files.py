@@ -39,7 +39,20 @@ def get_file(
     archive_format: str | Sequence[str] | None = "auto",
     cache_dir: str | None = None,
 ) -> str:
-    """Returns the path of a file in the local cache, which is downloaded if it is not there or has another hash."""
+    """Returns the path of a file in the local cache, which is downloaded if it is not there or has another hash.
+
+    Args:
+        fname: Name of the file, or its absolute path.
+        origin: URL of the file; that of a file of this machine starts with `file:`.
+        untar: Whether the file is a tar archive, `fname.tar.gz`, which is extracted to `fname`.
+        md5_hash: MD5 hash of the file, in place of `file_hash`.
+        file_hash: Hash of the file, in hexadecimal digits.
+        cache_subdir: Folder of the file below `cache_dir`.
+        hash_algorithm: "md5", "sha256", or "auto", which chooses by the length of the hash.
+        extract: Whether an archive is extracted into the folder that has it.
+        archive_format: "tar", "zip", a list of both, "auto" for both, or None for no archive.
+        cache_dir: Folder of the cache; `~/.keras` by default.
+    """
     folder = Path(cache_dir or Path.home() / ".keras") / cache_subdir
     content = folder / fname
     if untar and content.exists():

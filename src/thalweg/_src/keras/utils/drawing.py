@@ -45,7 +45,16 @@ def model_to_dot(
     dpi: int = 96,
     subgraph: bool = False,
 ) -> Any:
-    """Returns a graph of pydot with the layers of a model, or a cluster of one if it is a part of another."""
+    """Returns a graph of pydot with the layers of a model, or a cluster of one if it is a part of another.
+
+    Args:
+        show_shapes: Whether the shapes of inputs and outputs are shown.
+        show_layer_names: Whether the names of layers are shown.
+        rankdir: "TB" draws from top to bottom, "LR" from left to right.
+        expand_nested: Whether the layers of nested models are shown.
+        dpi: Dots per inch.
+        subgraph: Whether it is a part of another drawing.
+    """
     require_members("model", model, "a Keras model", "_is_graph_network", "layers")
     pydot = _pydot()
     if pydot is None:
@@ -123,6 +132,14 @@ def plot_model(
     """Saves a drawing of a model, and returns it in a notebook.
 
     Graphviz makes an image of the kind that the name of the file ends with; a file `.dot`, its input, needs none.
+
+    Args:
+        to_file: Path of the file; its ending is the kind of image, or `.dot` for the input of Graphviz.
+        show_shapes: Whether the shapes of inputs and outputs are shown.
+        show_layer_names: Whether the names of layers are shown.
+        rankdir: "TB" draws from top to bottom, "LR" from left to right.
+        expand_nested: Whether the layers of nested models are shown.
+        dpi: Dots per inch.
     """
     dot = model_to_dot(model, show_shapes, show_layer_names, rankdir, expand_nested, dpi)
     if dot is None:

@@ -15,7 +15,16 @@ from thalweg._src.base.export import export
 
 @export("keras.utils.Progbar")
 class Progbar:
-    """Shows on the standard output how far a loop is, how long it takes, and averages of its values."""
+    """Shows on the standard output how far a loop is, how long it takes, and averages of its values.
+
+    Args:
+        target: Number of steps; None if it is not known.
+        width: Number of characters of the bar.
+        verbose: 0 shows nothing, 1 a bar, 2 one line at the end.
+        interval: Seconds between two updates of the bar at least.
+        stateful_metrics: Names of the values that are shown as they are, not averaged over the steps.
+        unit_name: What one step is called.
+    """
 
     def __init__(
         self,

@@ -20,6 +20,14 @@ class HDF5Matrix:
     """Rows of a data set of an HDF5 file; `shuffle="batch"` of `fit` reads those of a batch at once.
 
     trusted: by default the file may not refer to others; with True it may
+
+    Args:
+        datapath: Path of the file.
+        dataset: Name of the data set.
+        start: First row.
+        end: Row after the last one; None for all.
+        normalizer: Function of rows that is applied when they are read.
+        trusted: Whether the file may refer to other files.
     """
 
     def __init__(

@@ -18,7 +18,11 @@ _CONVOLUTIONS = (Conv1D, Conv2D, Conv3D, Conv2DTranspose, SeparableConv1D, Separ
 
 @export("keras.utils.convert_all_kernels_in_model")
 def convert_all_kernels_in_model(model: Network) -> None:
-    """Turns the kernels of all convolutions of a model around, from Theano's form to TensorFlow's or back."""
+    """Turns the kernels of all convolutions of a model around, from Theano's form to TensorFlow's or back.
+
+    Args:
+        model: The model, whose weights are changed.
+    """
     require_members("model", model, "a model", "layers")
     kernels = [_kernel(layer) for layer in model.layers if isinstance(layer, _CONVOLUTIONS)]
     batch_set_value([(kernel, _turned(value)) for kernel, value in zip(kernels, batch_get_value(kernels))])

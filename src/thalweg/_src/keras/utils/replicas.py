@@ -25,6 +25,12 @@ def multi_gpu_model(
     """Returns a model that computes a part of each batch on each device, with the weights of the given one.
 
     Where a session has no GPU, its CPU devices are used: `tf.ConfigProto(device_count={"CPU": 2})` makes two of them.
+
+    Args:
+        model: The model to replicate.
+        gpus: Number of devices, or a list of their numbers.
+        cpu_merge: Whether the parts are joined on the CPU, not on the first device.
+        cpu_relocation: Whether the weights are on the CPU, in a copy of the model.
     """
     if executing_eagerly_outside_functions():
         raise ValueError(

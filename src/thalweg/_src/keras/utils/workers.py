@@ -27,7 +27,12 @@ _source: Any = None  # of batches, in a process of workers
 
 @export("keras.utils.SequenceEnqueuer")
 class SequenceEnqueuer(ABC):
-    """Makes batches of a source by workers; `get` returns them, and so does a loop over it."""
+    """Makes batches of a source by workers; `get` returns them, and so does a loop over it.
+
+    Args:
+        sequence: The source of batches: a `Sequence`, or a generator.
+        use_multiprocessing: Whether workers are processes, not threads.
+    """
 
     def __init__(self, sequence: Any, use_multiprocessing: bool = False) -> None:
         self.sequence = sequence
@@ -118,7 +123,13 @@ def _following(source: Any) -> tuple[bool, Any]:
 
 @export("keras.utils.OrderedEnqueuer")
 class OrderedEnqueuer(SequenceEnqueuer):
-    """Makes the batches of a `Sequence` by workers, and yields them in their order, again and again."""
+    """Makes the batches of a `Sequence` by workers, and yields them in their order, again and again.
+
+    Args:
+        sequence: The source of batches: a `Sequence`, or a generator.
+        use_multiprocessing: Whether workers are processes, not threads.
+        shuffle: Whether each pass has another order.
+    """
 
     def __init__(self, sequence: Any, use_multiprocessing: bool = False, shuffle: bool = False) -> None:
         super().__init__(sequence, use_multiprocessing)
@@ -163,6 +174,11 @@ class GeneratorEnqueuer(SequenceEnqueuer):
     """Takes the batches of a generator by workers; each process has a generator of its own.
 
     Threads share an iterator, which they call at once; a generator of Python, which cannot be, has one thread.
+
+    Args:
+        sequence: The source of batches: a `Sequence`, or a generator.
+        use_multiprocessing: Whether workers are processes, not threads.
+        random_seed: Seed of the random numbers of NumPy in the first process; the others count on.
     """
 
     def __init__(self, sequence: Any, use_multiprocessing: bool = False, random_seed: int | None = None) -> None:

@@ -28,7 +28,12 @@ _log = logging.getLogger("thalweg")
 
 @export("GradientTape", "contrib.eager.GradientTape")
 class GradientTape:
-    """Records operations for automatic differentiation, in the `with` block of the tape."""
+    """Records operations for automatic differentiation, in the `with` block of the tape.
+
+    Args:
+        persistent: Whether gradients may be computed more than once.
+        watch_accessed_variables: Whether trainable variables are watched when they are read.
+    """
 
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
         self._persistent = persistent

@@ -33,7 +33,13 @@ def eager_graph() -> EagerGraph:
 def enable_eager_execution(
     config: ConfigProto | None = None, device_policy: int | None = None, execution_mode: int | None = None
 ) -> None:
-    """Makes operations run at once from now on; called at program startup."""
+    """Makes operations run at once from now on; called at program startup.
+
+    Args:
+        config: A ConfigProto with the devices and threads to use.
+        device_policy: What happens if an input is on another device; it is copied in any case.
+        execution_mode: SYNC or ASYNC; on a GPU, kernels always run asynchronously.
+    """
     if config is not None and not isinstance(config, ConfigProto):
         raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
     if device_policy not in _DEVICE_POLICIES:

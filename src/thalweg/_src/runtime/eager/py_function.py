@@ -36,6 +36,10 @@ def py_function(func: Function, inp: Sequence[TensorLike], Tout: Any, name: str 
     """Calls a Python function on eager tensors, in a graph in every step; returns tensors of the types Tout.
 
     The gradient is that of the `tf` operations inside; NumPy results are constants.
+
+    Args:
+        func: Function from eager tensors to tensors or arrays.
+        name: Name; by default made of that of the class.
     """
     if not callable(func):
         raise ValueError(f"Expected func to be callable, got {func!r} of type {type(func)}")

@@ -41,7 +41,16 @@ def function(
     experimental_relax_shapes: bool = False,
     experimental_compile: bool | None = None,
 ) -> Any:
-    """Makes a Python function run as a graph: it is traced once for each combination of types and shapes."""
+    """Makes a Python function run as a graph: it is traced once for each combination of types and shapes.
+
+    Args:
+        func: The function; without it, a decorator is returned.
+        input_signature: TensorSpecs of the arguments, for which the function is then traced once.
+        autograph: Whether Python's control flow on tensors becomes control flow of the graph.
+        experimental_autograph_options: Accepted for compatibility.
+        experimental_relax_shapes: Whether sizes that differ between calls become unknown, instead of traced again.
+        experimental_compile: Accepted for compatibility: functions that run often are compiled.
+    """
 
     def decorate(python_function: Callable[..., Any]) -> Function:
         return Function(python_function, input_signature, autograph, experimental_relax_shapes)
@@ -57,7 +66,15 @@ def defun(
     experimental_autograph_options: Any = None,
     experimental_relax_shapes: bool = False,
 ) -> Any:
-    """Makes a Python function run as a graph, like `tf.function`; each trace may create variables."""
+    """Makes a Python function run as a graph, like `tf.function`; each trace may create variables.
+
+    Args:
+        func: The function; without it, a decorator is returned.
+        input_signature: TensorSpecs of the arguments, for which the function is then traced once.
+        autograph: Whether Python's control flow on tensors becomes control flow of the graph.
+        experimental_autograph_options: Accepted for compatibility.
+        experimental_relax_shapes: Whether sizes that differ between calls become unknown, instead of traced again.
+    """
 
     def decorate(python_function: Callable[..., Any]) -> Function:
         return Function(python_function, input_signature, autograph, experimental_relax_shapes, False)
@@ -74,7 +91,11 @@ _settings = _Settings()
 
 @export("config.experimental_run_functions_eagerly", "config.run_functions_eagerly")
 def experimental_run_functions_eagerly(run_eagerly: bool) -> None:
-    """Makes functions run as plain Python, so that a debugger stops in them, or as graphs again."""
+    """Makes functions run as plain Python, so that a debugger stops in them, or as graphs again.
+
+    Args:
+        run_eagerly: Whether functions run as plain Python.
+    """
     _settings.runs_eagerly = bool(run_eagerly)
 
 

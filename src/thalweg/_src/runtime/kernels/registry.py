@@ -39,6 +39,11 @@ class Call:
 
     Generated programs contain exactly that call, with no Python frame between the program and torch. An argument may be
     a Call itself, or a list with inputs in it.
+
+    Args:
+        function: The function to call.
+        args: Its positional arguments; an `Input` stands for an input of the node.
+        kwargs: Its keyword arguments.
     """
 
     function: Callable[..., Any]
@@ -130,6 +135,14 @@ def kernel(
     cpu_types: the types `T` that other devices have no kernel for; such nodes are placed on the CPU
     dense: the names of inputs that native code reads without a look at their strides; expanded values and slices of
         others are copied before the call
+
+    Args:
+        *ops: Names of the op types.
+        devices: Device types that the kernel runs on.
+        priority: Among kernels that serve a node the highest number wins.
+        cpu_types: Types `T` that other devices have no kernel for; such nodes are placed on the CPU.
+        dense: Names of inputs that native code reads without their strides; others than dense values are copied.
+        **types: The types that an attribute may have, by its name.
     """
 
     def register(bind: Bind) -> Bind:

@@ -146,7 +146,11 @@ def tensor_float_32_execution_enabled() -> bool:
 
 @export("config.experimental.enable_tensor_float_32_execution")
 def enable_tensor_float_32_execution(enabled: bool) -> None:
-    """Allows or forbids TF32 in products and convolutions of float32, for all sessions of this process."""
+    """Allows or forbids TF32 in products and convolutions of float32, for all sessions of this process.
+
+    Args:
+        enabled: Whether factors may be rounded to 10 bits of mantissa.
+    """
     _Arithmetic.tensor_float_32 = bool(enabled)
     if gpu_count():
         _use_arithmetic()

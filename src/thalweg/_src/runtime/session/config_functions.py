@@ -17,7 +17,12 @@ from thalweg._src.runtime.resources.accelerators import physical_devices
 
 @export("config.PhysicalDevice")
 class PhysicalDevice(NamedTuple):
-    """A device of this machine."""
+    """A device of this machine.
+
+    Args:
+        name: Name of the device.
+        device_type: Type of the device.
+    """
 
     name: str
     device_type: str
@@ -25,7 +30,12 @@ class PhysicalDevice(NamedTuple):
 
 @export("config.LogicalDevice")
 class LogicalDevice(NamedTuple):
-    """A device by the name that programs use."""
+    """A device by the name that programs use.
+
+    Args:
+        name: Name of the device.
+        device_type: Type of the device.
+    """
 
     name: str
     device_type: str
@@ -148,7 +158,11 @@ def get_experimental_options() -> dict[str, Any]:
 
 @export("config.optimizer.set_experimental_options")
 def set_experimental_options(options: dict[str, Any]) -> None:
-    """Stores options of graph optimization; sessions use the RewriterConfig of their ConfigProto."""
+    """Stores options of graph optimization; sessions use the RewriterConfig of their ConfigProto.
+
+    Args:
+        options: Values of options by name; others are kept.
+    """
     _settings.optimizer_options.update(options)
 
 
@@ -160,5 +174,9 @@ def get_log_device_placement() -> bool:
 
 @export("debugging.set_log_device_placement")
 def set_log_device_placement(enabled: bool) -> None:
-    """Logs the placement of every step, also in sessions whose ConfigProto does not ask for `log_device_placement`."""
+    """Logs the placement of every step, also in sessions whose ConfigProto does not ask for `log_device_placement`.
+
+    Args:
+        enabled: Whether placements are logged.
+    """
     _settings.log_placement = bool(enabled)

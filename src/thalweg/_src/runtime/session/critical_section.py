@@ -32,7 +32,14 @@ class _Execution:
 
 @export("CriticalSection", "contrib.framework.CriticalSection")
 class CriticalSection:
-    """Runs one function at a time among all steps and sessions that share it."""
+    """Runs one function at a time among all steps and sessions that share it.
+
+    Args:
+        name: A name for the section.
+        shared_name: Name by which sections are the same one.
+        critical_section_def: Serialized form of a critical section to restore.
+        import_scope: Accepted for compatibility and ignored.
+    """
 
     name = ReadOnly[str]("The name of the critical section.", "_handle.source_name")
 

@@ -19,7 +19,12 @@ from thalweg._src.runtime.session.freezing import frozen, is_variable, source_of
 
 @export("graph_util.must_run_on_cpu")
 def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
-    """Returns whether a node must run on the host, as operations on strings and shapes do."""
+    """Returns whether a node must run on the host, as operations on strings and shapes do.
+
+    Args:
+        node: The node.
+        pin_variables_on_cpu: Whether variables belong on the host too.
+    """
     node_def = node.node_def if isinstance(node, Operation) else node
     require_members("node", node_def, "an operation or a NodeDef message", "op", "attr")
     if pin_variables_on_cpu and (is_variable(node_def) or node_def.op in ("Assign", "AssignVariableOp")):

@@ -302,7 +302,11 @@ class BaseSession:
 
 @export("Session")
 class Session(BaseSession):
-    """Runs operations of a graph; a context manager that closes the session."""
+    """Runs operations of a graph; a context manager that closes the session.
+
+    Args:
+        graph: The graph to run; by default the current default graph.
+    """
 
     def __enter__(self) -> Session:
         if self._scopes:
@@ -332,7 +336,11 @@ class Session(BaseSession):
 
 @export("InteractiveSession")
 class InteractiveSession(BaseSession):
-    """A session that makes itself the default, for shells and notebooks."""
+    """A session that makes itself the default, for shells and notebooks.
+
+    Args:
+        graph: The graph to run; by default the current default graph.
+    """
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
         super().__init__(target, graph, config)

@@ -69,7 +69,11 @@ class TensorHandle(str):
 
 @export("get_session_handle")
 def get_session_handle(data: TensorLike, name: str | None = None) -> Tensor:
-    """Returns a tensor that, when it is run, keeps the data in the session and gives a handle to it."""
+    """Returns a tensor that, when it is run, keeps the data in the session and gives a handle to it.
+
+    Args:
+        data: The tensor whose value is kept.
+    """
     tensor = convert_to_tensor(data)
     with device_scope(tensor.device or None):
         return get_session_handle_op(tensor, name=name)

@@ -18,7 +18,15 @@ def create_local_cluster(
     worker_config: ConfigProto | None = None,
     ps_config: ConfigProto | None = None,
 ) -> tuple[list[Server], list[Server]]:
-    """Starts the servers of a cluster at free ports of this machine, and returns the workers and parameter servers."""
+    """Starts the servers of a cluster at free ports of this machine, and returns the workers and parameter servers.
+
+    Args:
+        num_workers: Number of workers.
+        num_ps: Number of parameter servers.
+        protocol: Protocol of the servers: "grpc".
+        worker_config: Options of the workers, for sessions that set none.
+        ps_config: Options of the parameter servers, for sessions that set none.
+    """
     ports = _free_ports(num_workers + num_ps)
     addresses = [f"localhost:{port}" for port in ports]
     cluster = {"worker": addresses[:num_workers], "ps": addresses[num_workers:]}

@@ -74,7 +74,14 @@ test_src_dir_path.__test__ = False  # type: ignore[attr-defined]  # its name loo
 def assert_equal_graph_def(
     actual: Any, expected: Any, checkpoint_v2: bool = False, hash_table_shared_name: bool = False
 ) -> None:
-    """Raises AssertionError that names the nodes, unless two GraphDefs have the same nodes in any order."""
+    """Raises AssertionError that names the nodes, unless two GraphDefs have the same nodes in any order.
+
+    Args:
+        actual: The GraphDef to check.
+        expected: The GraphDef to compare with.
+        checkpoint_v2: Accepted for compatibility; it has no effect.
+        hash_table_shared_name: Accepted for compatibility; it has no effect.
+    """
     for what, graph in (("actual", actual), ("expected", expected)):
         if getattr(getattr(graph, "DESCRIPTOR", None), "name", "") != "GraphDef":
             raise TypeError(f"Expected tf.GraphDef for {what}, got {type(graph).__name__}")

@@ -1,1 +1,30 @@
 """Checkpoints: savers, object-based checkpoints, MetaGraphs, warm starts."""
+
+# What parameters mean throughout this package; base/documentation.py adds the texts to docstrings.
+PARAMETERS: dict[str, str] = {
+    "all_model_checkpoint_paths": "All checkpoints, oldest first.",
+    "all_model_checkpoint_timestamps": "When they were saved.",
+    "assignment_map": "From names in the checkpoint to variables, names or partitions; or from scopes 'a/' to scopes.",
+    "axis": "The axis of the vocabulary: 0 for rows, 1 for columns.",
+    "backup_initializer": "Initializer of words that are new.",
+    "checkpoint_format_version": "Version of the file format.",
+    "checkpoint_prefix": "Prefix of the checkpoint.",
+    "checkpoint_prefixes": "Prefixes of the checkpoints.",
+    "ckpt_dir_or_file": "Folder or prefix of a checkpoint.",
+    "clear_devices": "Whether devices are removed.",
+    "filepattern": "Prefix of the checkpoint.",
+    "last_preserved_timestamp": "When the last checkpoint that is kept for good was saved.",
+    "latest_filename": 'Name of the state file; "checkpoint" by default.',
+    "max_to_keep": "How many recent checkpoints are kept; None or 0 keeps all.",
+    "meta_graph_suffix": "Suffix of the MetaGraph's file.",
+    "min_interval_secs": "Smallest time between two checkpoints, in seconds.",
+    "model_checkpoint_path": "The latest checkpoint.",
+    "new_vocab": "File of the present vocabulary.",
+    "new_vocab_size": "Number of words of it.",
+    "num_oov_buckets": "Number of buckets for words outside the vocabulary.",
+    "old_vocab": "File of the earlier vocabulary.",
+    "old_vocab_size": "Number of words of it; -1 takes all.",
+    "save_dir": "Folder of the state file.",
+    "save_relative_paths": "Whether the state file holds paths relative to its folder.",
+    "saver_def": "A `SaverDef` with the operations to use, in place of new ones.",
+}

@@ -22,7 +22,13 @@ from thalweg._src.training.checkpoint.state import (
 
 @export("train.CheckpointManager")
 class CheckpointManager:
-    """The checkpoints of one `Checkpoint` object in one folder."""
+    """The checkpoints of one `Checkpoint` object in one folder.
+
+    Args:
+        checkpoint: The `Checkpoint` to save.
+        directory: Folder of the checkpoints.
+        checkpoint_name: File name of the checkpoints.
+    """
 
     directory = ReadOnly[str]("The folder of the checkpoints.")
     checkpoint = ReadOnly[Any]("The checkpoint that the manager saves.")

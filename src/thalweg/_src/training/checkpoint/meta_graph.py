@@ -72,7 +72,19 @@ def export_meta_graph(
     save_debug_info: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Returns a graph as a MetaGraphDef, and writes it to a file if one is given."""
+    """Returns a graph as a MetaGraphDef, and writes it to a file if one is given.
+
+    Args:
+        filename: Path of the file to write; None writes none.
+        meta_info_def: A `MetaInfoDef` to include.
+        graph_def: The GraphDef to export, in place of a graph.
+        collection_list: Names of the collections to include; by default all.
+        export_scope: Name scope to export; None exports all.
+        clear_extraneous_savers: Whether other savers and their operations are removed.
+        strip_default_attrs: Whether attributes with default values are removed.
+        save_debug_info: Accepted for compatibility; no debug information is written.
+        **kwargs: Further keyword arguments.
+    """
     if kwargs:
         raise TypeError(f"export_meta_graph() got an unexpected keyword argument {next(iter(kwargs))!r}")
     if graph is not None and not isinstance(graph, Graph):

@@ -71,7 +71,11 @@ def _text_input(name: str) -> Tensor:
 
 @export("train.Checkpoint", "contrib.eager.Checkpoint")
 class Checkpoint(AutoTrackable):
-    """A group of objects, one per keyword argument, that is saved and restored as one."""
+    """A group of objects, one per keyword argument, that is saved and restored as one.
+
+    Args:
+        **kwargs: Objects to save, by name.
+    """
 
     def __init__(self, **kwargs: Any) -> None:
         for name, value in sorted(kwargs.items()):

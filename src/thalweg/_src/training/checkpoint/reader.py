@@ -62,7 +62,11 @@ def load_checkpoint(ckpt_dir_or_file: PathLike) -> CheckpointReader:
 
 @export("train.load_variable", "contrib.framework.load_variable")
 def load_variable(ckpt_dir_or_file: PathLike, name: str) -> Any:
-    """Returns the value of a variable in a checkpoint."""
+    """Returns the value of a variable in a checkpoint.
+
+    Args:
+        name: Name of the variable in the checkpoint.
+    """
     return load_checkpoint(ckpt_dir_or_file).get_tensor(name.removesuffix(":0"))
 
 

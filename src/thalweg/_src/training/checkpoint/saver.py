@@ -55,6 +55,18 @@ class Saver:
 
     With `asynchronous=True` a save takes a snapshot, which is free since variables are copied on write, and a thread
     writes it while training continues; an error there is raised by the next save or restore, or by `wait`.
+
+    Args:
+        reshape: Whether variables may be restored from values of another shape.
+        sharded: Whether each device writes a file of its own.
+        name: Prefix of the operations that are added.
+        restore_sequentially: Whether variables are restored one after another.
+        builder: What builds the operations, in place of the default.
+        defer_build: Whether operations are added later, by `build`.
+        allow_empty: Whether a graph without variables is allowed.
+        write_version: Version of the file format.
+        pad_step_number: Whether the step in file names has leading zeros.
+        filename: Default path; "model" by default.
     """
 
     def __init__(
@@ -407,6 +419,10 @@ def import_meta_graph(
 
     trusted: by default the graph may read files and have Savers, but neither write other files nor call Python
     functions of this process, as it can with True; False refuses all that reaches outside, apart from its Savers
+
+    Args:
+        meta_graph_or_file: A MetaGraphDef, or the path of one.
+        **kwargs: Accepted for compatibility.
     """
     return import_meta_graph_with_return_elements(
         meta_graph_or_file, clear_devices, import_scope, None, trusted, **kwargs

@@ -67,7 +67,12 @@ def _records(filenames: Any, compression: Any, header: Any, quotes: bool) -> Dat
 
 @export("data.experimental.CsvDataset", "contrib.data.CsvDataset")
 class CsvDataset(Dataset):
-    """The records of CSV files, each a tuple with one tensor per column."""
+    """The records of CSV files, each a tuple with one tensor per column.
+
+    Args:
+        buffer_size: Accepted for compatibility; the buffer's size is chosen.
+        header: Whether the first line of each file is skipped.
+    """
 
     def __init__(
         self,

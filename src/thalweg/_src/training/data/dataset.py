@@ -75,7 +75,12 @@ Transformation = Callable[["Dataset"], Any]
 
 @export("data.Dataset")
 class Dataset(DatasetNode):
-    """A possibly infinite sequence of elements, each a nest of tensors of the same structure."""
+    """A possibly infinite sequence of elements, each a nest of tensors of the same structure.
+
+    Args:
+        variant_tensor: The variant tensor.
+        options: The options of the pipeline; by default those of its inputs.
+    """
 
     def __init__(self, variant_tensor: Tensor, structure: Any, options: Options | None = None) -> None:
         self._variant = variant_tensor

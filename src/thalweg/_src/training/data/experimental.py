@@ -117,6 +117,13 @@ def parallel_interleave(
     sloppy: passes over a dataset whose next element is not ready
     buffer_output_elements: the number of elements that are produced ahead of each dataset
     prefetch_input_elements: accepted; elements of the input are pulled when their datasets begin
+
+    Args:
+        map_func: Function from an element to a dataset.
+        cycle_length: Number of datasets that take turns.
+        block_length: Number of consecutive elements taken from each input.
+        buffer_output_elements: Accepted for compatibility; it has no effect.
+        prefetch_input_elements: Accepted for compatibility; it has no effect.
     """
 
     def apply(dataset: Dataset) -> Dataset:
@@ -142,7 +149,12 @@ def map_and_batch(
     drop_remainder: TensorLike = False,
     num_parallel_calls: TensorLike | None = None,
 ) -> Transformation:
-    """Returns a transformation that maps elements, several in parallel, and batches them."""
+    """Returns a transformation that maps elements, several in parallel, and batches them.
+
+    Args:
+        map_func: Function from an element to a result.
+        num_parallel_batches: Number of batches made at once; give this or `num_parallel_calls`.
+    """
     if num_parallel_batches is not None and num_parallel_calls is not None:
         raise ValueError("The `num_parallel_batches` and `num_parallel_calls` arguments are mutually exclusive.")
 
@@ -180,7 +192,12 @@ def group_by_window(
     window_size: TensorLike | None = None,
     window_size_func: Callable[..., Any] | None = None,
 ) -> Transformation:
-    """Returns a transformation that groups elements by key and passes each full group to a function."""
+    """Returns a transformation that groups elements by key and passes each full group to a function.
+
+    Args:
+        reduce_func: Function from a key and the dataset of a window to a dataset.
+        window_size_func: Function from a key to the number of elements of its window.
+    """
     if (window_size is None) == (window_size_func is None):
         raise ValueError("Must pass either window_size or window_size_func, but not both.")
     size_of = window_size_func or (lambda key: convert_to_tensor(window_size, dtypes.int64))
@@ -272,7 +289,12 @@ def sample_from_datasets(
 
 @export("data.experimental.Counter", "contrib.data.Counter")
 def Counter(start: TensorLike = 0, step: TensorLike = 1, dtype: DTypeLike = dtypes.int64) -> Dataset:
-    """Returns a dataset that counts forever."""
+    """Returns a dataset that counts forever.
+
+    Args:
+        step: The increment.
+        dtype: Element type.
+    """
     dtype = dtypes.as_dtype(dtype)
     first = convert_to_tensor(start, dtype, name="start")
     by = convert_to_tensor(step, dtype, name="step")
@@ -319,13 +341,23 @@ def get_structure(dataset_or_iterator: Any) -> Any:
 
 @export("data.experimental.TensorStructure")
 def TensorStructure(dtype: DTypeLike, shape: ShapeLike) -> TensorSpec:
-    """Returns the specification of a tensor."""
+    """Returns the specification of a tensor.
+
+    Args:
+        dtype: Element type.
+        shape: Static shape, as far as it is known.
+    """
     return TensorSpec(shape, dtype)
 
 
 @export("data.experimental.SparseTensorStructure")
 def SparseTensorStructure(dtype: DTypeLike, shape: ShapeLike) -> SparseTensorSpec:
-    """Returns the specification of a sparse tensor."""
+    """Returns the specification of a sparse tensor.
+
+    Args:
+        dtype: Element type.
+        shape: Static shape, as far as it is known.
+    """
     return SparseTensorSpec(shape, dtype)
 
 

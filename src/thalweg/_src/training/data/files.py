@@ -60,7 +60,11 @@ def _compression(compression_type: Any) -> Tensor:
 
 @export("data.TFRecordDataset")
 class TFRecordDataset(_FileDataset):
-    """The records of TFRecord files."""
+    """The records of TFRecord files.
+
+    Args:
+        buffer_size: Accepted for compatibility; the buffer's size is chosen.
+    """
 
     def __init__(
         self,
@@ -74,7 +78,11 @@ class TFRecordDataset(_FileDataset):
 
 @export("data.TextLineDataset")
 class TextLineDataset(_FileDataset):
-    """The lines of text files."""
+    """The lines of text files.
+
+    Args:
+        buffer_size: Accepted for compatibility; the buffer's size is chosen.
+    """
 
     def __init__(
         self,
@@ -88,7 +96,11 @@ class TextLineDataset(_FileDataset):
 
 @export("data.FixedLengthRecordDataset")
 class FixedLengthRecordDataset(_FileDataset):
-    """Records of fixed length from binary files."""
+    """Records of fixed length from binary files.
+
+    Args:
+        buffer_size: Accepted for compatibility; the buffer's size is chosen.
+    """
 
     def __init__(
         self,

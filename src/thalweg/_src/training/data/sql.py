@@ -103,7 +103,13 @@ def _converted(value: Any, dtype: DType) -> Any:
 
 @export("data.experimental.SqlDataset", "contrib.data.SqlDataset")
 class SqlDataset(Dataset):
-    """The rows of a database query; each element is a tuple with one scalar per column."""
+    """The rows of a database query; each element is a tuple with one scalar per column.
+
+    Args:
+        driver_name: Type of the database; "sqlite".
+        data_source_name: The database, such as the path of its file.
+        query: The SQL query.
+    """
 
     def __init__(
         self, driver_name: TensorLike, data_source_name: TensorLike, query: TensorLike, output_types: Any

@@ -25,7 +25,12 @@ Signature = list[tuple[DType, Shape]]  # of the tensors that represent a value
 
 @export("TypeSpec", "data.experimental.Structure")
 class Spec:
-    """The static type and shape of a dataset component."""
+    """The static type and shape of a dataset component.
+
+    Args:
+        shape: Static shape, as far as it is known.
+        dtype: Element type.
+    """
 
     __slots__ = ("_dtype", "dims")
     value_class: Any = Tensor
@@ -78,7 +83,13 @@ class Spec:
 
 @export("TensorSpec", "contrib.framework.TensorSpec", "contrib.eager.TensorSpec")
 class TensorSpec(Spec):
-    """A tensor."""
+    """A tensor.
+
+    Args:
+        shape: Static shape, as far as it is known.
+        dtype: Element type.
+        name: A name for the component.
+    """
 
     __slots__ = ("name",)
 

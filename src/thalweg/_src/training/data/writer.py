@@ -41,7 +41,11 @@ class Written(Unary):
 
 @export("data.experimental.TFRecordWriter", "contrib.data.TFRecordWriter")
 class TFRecordWriter:
-    """Writes a dataset of strings to a TFRecord file."""
+    """Writes a dataset of strings to a TFRecord file.
+
+    Args:
+        filename: Path of the file to write.
+    """
 
     def __init__(self, filename: TensorLike, compression_type: TensorLike | None = None) -> None:
         self._filename = convert_to_tensor(filename, dtypes.string, name="filename")

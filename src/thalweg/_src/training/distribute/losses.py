@@ -22,7 +22,13 @@ def _require_replica(function: str) -> None:
 def compute_average_loss(
     per_example_loss: TensorLike, sample_weight: TensorLike | None = None, global_batch_size: TensorLike | None = None
 ) -> Tensor:
-    """Returns the sum of the losses of examples, divided by the number of examples of all replicas."""
+    """Returns the sum of the losses of examples, divided by the number of examples of all replicas.
+
+    Args:
+        per_example_loss: Losses of the examples of a replica.
+        sample_weight: Weights of the examples.
+        global_batch_size: Number of examples of all replicas; by default as many in each replica as here.
+    """
     _require_replica("compute_average_loss")
     losses = convert_to_tensor(per_example_loss)
     if sample_weight is not None:
@@ -34,7 +40,11 @@ def compute_average_loss(
 
 @export("nn.scale_regularization_loss")
 def scale_regularization_loss(regularization_loss: TensorLike) -> Tensor:
-    """Returns a sum of regularization losses, divided by the number of replicas, each of which has all of them."""
+    """Returns a sum of regularization losses, divided by the number of replicas, each of which has all of them.
+
+    Args:
+        regularization_loss: Losses of the variables.
+    """
     _require_replica("scale_regularization_loss")
     total = reduce_sum(regularization_loss)
     return divide(total, cast(get_strategy().num_replicas_in_sync, total.dtype))

@@ -34,7 +34,13 @@ def _reduction(reduction_type: str) -> str:
 
 @export("ConditionalAccumulatorBase")
 class ConditionalAccumulatorBase:
-    """A sum of gradients that steps add to; gradients older than the accumulator's own step are dropped."""
+    """A sum of gradients that steps add to; gradients older than the accumulator's own step are dropped.
+
+    Args:
+        dtype: Element type of the gradients.
+        shape: Static shape of the gradients.
+        accumulator_ref: Handle of the accumulator.
+    """
 
     accumulator_ref = ReadOnly[Tensor]("The handle of the accumulator.")
     name = ReadOnly[str]("The name of the accumulator.")
@@ -77,7 +83,13 @@ def _create(
 
 @export("ConditionalAccumulator")
 class ConditionalAccumulator(ConditionalAccumulatorBase):
-    """A sum of dense gradients."""
+    """A sum of dense gradients.
+
+    Args:
+        dtype: Element type of the gradients.
+        shape: Static shape of the gradients.
+        name: A name for the accumulator.
+    """
 
     def __init__(
         self,
@@ -111,7 +123,13 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
 
 @export("SparseConditionalAccumulator", "sparse.SparseConditionalAccumulator")
 class SparseConditionalAccumulator(ConditionalAccumulatorBase):
-    """A sum of sparse gradients; the mean of a row is over those gradients that contain it."""
+    """A sum of sparse gradients; the mean of a row is over those gradients that contain it.
+
+    Args:
+        dtype: Element type of the gradients.
+        shape: Static shape of the gradients.
+        name: A name for the accumulator.
+    """
 
     @parameters_of(ConditionalAccumulator.__init__, name="sparse_conditional_accumulator")
     def __init__(self, dtype: DTypeLike, shape: ShapeLike, **arguments: Any) -> None:

@@ -175,7 +175,11 @@ def _batch(
 @export("train.maybe_batch")
 @parameters_of(_batch, without=["default", "lists"], before="keep_input")
 def maybe_batch(tensors: Any, **arguments: Any) -> Any:
-    """Returns batches of those examples for which keep_input is true."""
+    """Returns batches of those examples for which keep_input is true.
+
+    Args:
+        tensors: The tensors of one example: a list or a dictionary.
+    """
     return _batch("batch", [tensors], **arguments)
 
 
@@ -236,7 +240,11 @@ def _shuffle_batch(
 @export("train.maybe_shuffle_batch")
 @parameters_of(_shuffle_batch, without=["default", "lists"], before="batch_size")
 def maybe_shuffle_batch(tensors: Any, **arguments: Any) -> Any:
-    """Returns batches in random order of those examples for which keep_input is true."""
+    """Returns batches in random order of those examples for which keep_input is true.
+
+    Args:
+        tensors: The tensors of one example: a list or a dictionary.
+    """
     return _shuffle_batch("shuffle_batch", [tensors], **arguments)
 
 

@@ -131,7 +131,14 @@ class Coordinator:
 
 @export("train.LooperThread")
 class LooperThread(threading.Thread):
-    """Calls a function repeatedly until the coordinator stops; an exception stops all threads."""
+    """Calls a function repeatedly until the coordinator stops; an exception stops all threads.
+
+    Args:
+        coord: The coordinator.
+        timer_interval_secs: Seconds between calls; None calls without a pause.
+        target: Function to call.
+        args: Positional arguments of the function.
+    """
 
     def __init__(
         self,

@@ -29,14 +29,25 @@ from thalweg._src.graph.types import TensorLike
 
 @export("VarLenFeature", "io.VarLenFeature")
 class VarLenFeature(NamedTuple):
-    """A feature with any number of values, parsed as a SparseTensor."""
+    """A feature with any number of values, parsed as a SparseTensor.
+
+    Args:
+        dtype: Element type of the values.
+    """
 
     dtype: Any
 
 
 @export("SparseFeature", "io.SparseFeature")
 class SparseFeature(namedtuple("SparseFeature", "index_key value_key dtype size already_sorted")):
-    """A sparse tensor stored as two or more features: its indices and its values."""
+    """A sparse tensor stored as two or more features: its indices and its values.
+
+    Args:
+        index_key: Key of the feature with the indices; a list of keys for more dimensions.
+        value_key: Key of the feature with the values.
+        dtype: Element type of the values.
+        size: Size of the dense dimension; a list for several dimensions.
+    """
 
     def __new__(
         cls, index_key: Sequence[str], value_key: str, dtype: DTypeLike, size: TensorLike, already_sorted: bool = False
@@ -46,7 +57,13 @@ class SparseFeature(namedtuple("SparseFeature", "index_key value_key dtype size 
 
 @export("FixedLenFeature", "io.FixedLenFeature")
 class FixedLenFeature(namedtuple("FixedLenFeature", "shape dtype default_value")):
-    """A feature with a fixed number of values, given by its shape; a default replaces a missing one."""
+    """A feature with a fixed number of values, given by its shape; a default replaces a missing one.
+
+    Args:
+        shape: Shape of the values of one example.
+        dtype: Element type of the values.
+        default_value: Value of examples that lack the feature; None makes it required.
+    """
 
     def __new__(cls, shape: ShapeLike, dtype: DTypeLike, default_value: TensorLike | None = None) -> Any:
         return super().__new__(cls, shape, dtype, default_value)
@@ -54,7 +71,14 @@ class FixedLenFeature(namedtuple("FixedLenFeature", "shape dtype default_value")
 
 @export("FixedLenSequenceFeature", "io.FixedLenSequenceFeature")
 class FixedLenSequenceFeature(namedtuple("FixedLenSequenceFeature", "shape dtype allow_missing default_value")):
-    """A sequence of entries of one shape, padded to the longest in a batch."""
+    """A sequence of entries of one shape, padded to the longest in a batch.
+
+    Args:
+        shape: Shape of one entry of the sequence.
+        dtype: Element type of the values.
+        allow_missing: Whether an example may lack the feature.
+        default_value: Value that fills shorter sequences of a batch.
+    """
 
     def __new__(
         cls, shape: ShapeLike, dtype: DTypeLike, allow_missing: bool = False, default_value: TensorLike | None = None
@@ -183,7 +207,11 @@ def parse_example(
     name: str | None = None,
     example_names: TensorLike | None = None,
 ) -> dict[str, Any]:
-    """Returns the features of a vector of serialized Examples, as dense tensors and SparseTensors by key."""
+    """Returns the features of a vector of serialized Examples, as dense tensors and SparseTensors by key.
+
+    Args:
+        features: Specification of each feature, by key.
+    """
     _require_some("features", features)
     specs = _specs_by_type(features, *_IN_EXAMPLES)
     with name_scope(name, "ParseExample", [serialized, example_names]):
@@ -210,7 +238,11 @@ def parse_single_example(
     name: str | None = None,
     example_names: TensorLike | None = None,
 ) -> dict[str, Any]:
-    """Returns the features of one serialized Example."""
+    """Returns the features of one serialized Example.
+
+    Args:
+        features: Specification of each feature, by key.
+    """
     _require_some("features", features)
     specs = _specs_by_type(features, *_IN_EXAMPLES)
     with name_scope(name, "ParseSingleExample", [serialized, example_names]):
@@ -291,7 +323,11 @@ def parse_sequence_example(
     example_names: TensorLike | None = None,
     name: str | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Returns the contexts, the sequences and the lengths of a vector of serialized SequenceExamples."""
+    """Returns the contexts, the sequences and the lengths of a vector of serialized SequenceExamples.
+
+    Args:
+        serialized: Vector of serialized SequenceExamples.
+    """
     context, lists = _specs_of_sequence(context_features, sequence_features)
     with name_scope(name, "ParseSequenceExample", [serialized, example_names]):
         outputs = parse_sequence_example_op.many(

@@ -40,7 +40,12 @@ def add_fraction_summary(name: str, amount: Tensor, of: int) -> None:
 
 @export("train.limit_epochs")
 def limit_epochs(tensor: TensorLike, num_epochs: int | None = None, name: str | None = None) -> Tensor:
-    """Returns the tensor `num_epochs` times, then raises OutOfRangeError; a local variable counts."""
+    """Returns the tensor `num_epochs` times, then raises OutOfRangeError; a local variable counts.
+
+    Args:
+        tensor: The tensor.
+        num_epochs: How often the tensor is given; None sets no limit.
+    """
     if num_epochs is None:
         return convert_to_tensor(tensor)
     if num_epochs <= 0:
@@ -55,7 +60,11 @@ def limit_epochs(tensor: TensorLike, num_epochs: int | None = None, name: str | 
 
 @export("io.match_filenames_once", "train.match_filenames_once")
 def match_filenames_once(pattern: TensorLike, name: str | None = None) -> Variable:
-    """Returns a local variable with the names of the files that match a pattern when it is initialized."""
+    """Returns a local variable with the names of the files that match a pattern when it is initialized.
+
+    Args:
+        pattern: Pattern of file names, or a list of patterns.
+    """
     with name_scope(name, "matching_filenames", [pattern]) as scope:
         return Variable(
             initial_value=matching_files(pattern),
@@ -79,7 +88,14 @@ def input_producer(
     name: str | None = None,
     cancel_op: Operation | None = None,
 ) -> FIFOQueue:
-    """Returns a queue of the rows of a tensor, reshuffled in each epoch, and adds its queue runner."""
+    """Returns a queue of the rows of a tensor, reshuffled in each epoch, and adds its queue runner.
+
+    Args:
+        input_tensor: The rows to enqueue.
+        element_shape: Static shape of a row, if it is not known from the tensor.
+        shuffle: Whether elements are shuffled in each epoch.
+        summary_name: Name of a summary of how full the queue is.
+    """
     with name_scope(name, "input_producer", [input_tensor]):
         rows = convert_to_tensor(input_tensor, name="input_tensor")
         element = shapes.merge(None if rows.dims is None else rows.dims[1:], shapes.as_shape(element_shape))

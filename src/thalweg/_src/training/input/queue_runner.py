@@ -42,6 +42,13 @@ class QueueRunner:
 
     The queue is closed when all inputs have ended; when the coordinator stops or an operation fails, pending enqueue
     operations are cancelled as well.
+
+    Args:
+        queue: The queue.
+        enqueue_ops: Operations that add to the queue, one thread for each.
+        close_op: Operation that closes the queue.
+        queue_runner_def: A `QueueRunnerDef` to restore from.
+        import_scope: Name scope to put before the names in `queue_runner_def`.
     """
 
     queue = ReadOnly[Any]("The queue.")
@@ -218,7 +225,13 @@ def start_queue_runners(
     start: bool = True,
     collection: str = GraphKeys.QUEUE_RUNNERS,
 ) -> list[threading.Thread]:
-    """Starts all queue runners of the graph and returns their threads."""
+    """Starts all queue runners of the graph and returns their threads.
+
+    Args:
+        coord: The coordinator.
+        daemon: Whether the threads end with the program.
+        start: Whether threads are started now.
+    """
     if executing_eagerly():
         raise RuntimeError("Queues are not compatible with eager execution.")
     if sess is None:

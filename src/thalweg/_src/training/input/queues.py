@@ -66,6 +66,11 @@ class QueueBase:
     """The base class of queues: enqueue and dequeue operations block while the queue is full or empty.
 
     An element has one or more components, each a tensor.
+
+    Args:
+        dtypes: Element type of each component of an element.
+        shapes: Static shape of each component; None leaves the shapes open.
+        queue_ref: Handle of the queue.
     """
 
     queue_ref = ReadOnly[Tensor]("The handle of the queue.")
@@ -218,7 +223,13 @@ def _create(definition: OpDef, types: list[DType], shapes: list[Shape] | None, *
 
 @export("FIFOQueue", "io.FIFOQueue", "queue.FIFOQueue")
 class FIFOQueue(QueueBase):
-    """A first-in, first-out queue."""
+    """A first-in, first-out queue.
+
+    Args:
+        dtypes: Element type of each component of an element.
+        shapes: Static shape of each component; None leaves the shapes open.
+        name: A name for the queue.
+    """
 
     def __init__(
         self,
@@ -239,7 +250,15 @@ class FIFOQueue(QueueBase):
 
 @export("RandomShuffleQueue", "io.RandomShuffleQueue", "queue.RandomShuffleQueue")
 class RandomShuffleQueue(QueueBase):
-    """A queue with dequeue in random order; min_after_dequeue elements remain to choose from until it is closed."""
+    """A queue with dequeue in random order; min_after_dequeue elements remain to choose from until it is closed.
+
+    Args:
+        min_after_dequeue: Number of elements that stay in the queue until it is closed, to choose from.
+        dtypes: Element type of each component of an element.
+        shapes: Static shape of each component; None leaves the shapes open.
+        seed: Seed of this operation; together with the graph's seed it fixes the random sequence.
+        name: A name for the queue.
+    """
 
     def __init__(
         self,
@@ -275,7 +294,13 @@ class RandomShuffleQueue(QueueBase):
 
 @export("PriorityQueue", "io.PriorityQueue", "queue.PriorityQueue")
 class PriorityQueue(QueueBase):
-    """A queue whose elements have an int64 priority as first component: the lowest is dequeued first."""
+    """A queue whose elements have an int64 priority as first component: the lowest is dequeued first.
+
+    Args:
+        types: Element types of the components that follow the priority.
+        shapes: Static shape of each component; None leaves the shapes open.
+        name: A name for the queue.
+    """
 
     def __init__(
         self,
@@ -298,7 +323,13 @@ class PriorityQueue(QueueBase):
 
 @export("PaddingFIFOQueue", "io.PaddingFIFOQueue", "queue.PaddingFIFOQueue")
 class PaddingFIFOQueue(QueueBase):
-    """A FIFO queue with components of variable size: batches are padded with zeros."""
+    """A FIFO queue with components of variable size: batches are padded with zeros.
+
+    Args:
+        dtypes: Element type of each component of an element.
+        shapes: Static shape of each component; unknown sizes are padded.
+        name: A name for the queue.
+    """
 
     def __init__(
         self,

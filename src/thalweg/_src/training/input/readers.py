@@ -64,7 +64,11 @@ def _container() -> str:
 
 @export("WholeFileReader")
 class WholeFileReader(ReaderBase):
-    """Reads each file as one record, with its name as the key."""
+    """Reads each file as one record, with its name as the key.
+
+    Args:
+        name: A name for the reader.
+    """
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(ops.whole_file_reader_op(container=_container(), name=name), supports_serialize=True)
@@ -72,7 +76,12 @@ class WholeFileReader(ReaderBase):
 
 @export("TextLineReader")
 class TextLineReader(ReaderBase):
-    """Reads the lines of text files."""
+    """Reads the lines of text files.
+
+    Args:
+        skip_header_lines: Number of lines to skip at the start of each file.
+        name: A name for the reader.
+    """
 
     def __init__(self, skip_header_lines: int | None = None, name: str | None = None) -> None:
         super().__init__(
@@ -82,7 +91,13 @@ class TextLineReader(ReaderBase):
 
 @export("FixedLengthRecordReader")
 class FixedLengthRecordReader(ReaderBase):
-    """Reads records of fixed length between a header and a footer, one every `hop_bytes`."""
+    """Reads records of fixed length between a header and a footer, one every `hop_bytes`.
+
+    Args:
+        hop_bytes: Number of bytes from the start of one record to that of the next; 0 means `record_bytes`.
+        name: A name for the reader.
+        encoding: Compression of the records: None or an empty string for none.
+    """
 
     def __init__(
         self,
@@ -108,7 +123,12 @@ class FixedLengthRecordReader(ReaderBase):
 
 @export("TFRecordReader")
 class TFRecordReader(ReaderBase):
-    """Reads the records of TFRecord files."""
+    """Reads the records of TFRecord files.
+
+    Args:
+        name: A name for the reader.
+        options: A `TFRecordOptions` with the compression of the files.
+    """
 
     def __init__(self, name: str | None = None, options: TFRecordOptions | str | None = None) -> None:
         compression = TFRecordOptions.get_compression_type_string(options)
@@ -117,7 +137,11 @@ class TFRecordReader(ReaderBase):
 
 @export("LMDBReader")
 class LMDBReader(ReaderBase):
-    """Reads the keys and values of LMDB databases; needs the package lmdb."""
+    """Reads the keys and values of LMDB databases; needs the package lmdb.
+
+    Args:
+        options: Accepted for compatibility and ignored.
+    """
 
     def __init__(self, name: str | None = None, options: TFRecordOptions | str | None = None) -> None:
         del options  # TensorFlow accepts them, and ignores them
@@ -126,7 +150,11 @@ class LMDBReader(ReaderBase):
 
 @export("IdentityReader")
 class IdentityReader(ReaderBase):
-    """Returns the queued strings themselves, as keys and as values."""
+    """Returns the queued strings themselves, as keys and as values.
+
+    Args:
+        name: A name for the reader.
+    """
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(ops.identity_reader_op(container=_container(), name=name), supports_serialize=True)

@@ -94,6 +94,11 @@ def assert_shapes(
 
     A size is a number, a symbol (equal symbols mean equal sizes), or None or "." for any; "..." or "*" at the start
     stands for any number of dimensions. Statically known shapes are checked immediately.
+
+    Args:
+        shapes: Pairs (tensor, shape), or a dictionary of shapes by tensor.
+        data: Tensors that are printed with the error; by default the inputs.
+        summarize: How many entries of each tensor are printed with the error.
     """
     pairs = list(shapes.items() if isinstance(shapes, dict) else shapes)
     intro = f"{message}: " if message else ""

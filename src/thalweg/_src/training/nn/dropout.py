@@ -46,7 +46,12 @@ def dropout(
     name: str | None = None,
     rate: Any = None,
 ) -> Tensor:
-    """Sets random elements to zero and scales the others so that the expectation is preserved."""
+    """Sets random elements to zero and scales the others so that the expectation is preserved.
+
+    Args:
+        keep_prob: Probability that an element is kept; deprecated, use `rate`.
+        rate: Probability that an element is set to zero.
+    """
     if keep_prob is not None and rate is not None:
         raise ValueError("Cannot specify both 'rate' and 'keep_prob'.")
     if keep_prob is not None:
@@ -76,7 +81,11 @@ def dropout(
 
 @export("math.zero_fraction", "nn.zero_fraction")
 def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
-    """Computes the fraction of elements that are zero."""
+    """Computes the fraction of elements that are zero.
+
+    Args:
+        value: The tensor.
+    """
     with name_scope(name, "zero_fraction", [value]):
         value = convert_to_tensor(value, name="value")
         zeros = cast_ops.cast(comparison.equal(value, cast_ops.cast(0, value.dtype)), dtypes.float32)

@@ -40,7 +40,12 @@ def embedding_lookup(
     validate_indices: bool = True,
     max_norm: TensorLike | None = None,
 ) -> Tensor:
-    """Returns the rows of a table for ids; partitions hold the rows as `partition_strategy` says."""
+    """Returns the rows of a table for ids; partitions hold the rows as `partition_strategy` says.
+
+    Args:
+        ids: Integer ids to look up.
+        validate_indices: Ignored: ids are always checked.
+    """
     partitions = _partitions_of(params)
     if partition_strategy not in ("mod", "div"):
         raise ValueError(f"Unrecognized partition strategy: {partition_strategy}")
@@ -139,6 +144,10 @@ def embedding_lookup_sparse(
     """Combines the embeddings of each row of ids: sum, mean, or sum divided by the square root of the count.
 
     Each row of the table is gathered once, even if its id is repeated.
+
+    Args:
+        sp_ids: Sparse tensor of ids, one row for each example.
+        sp_weights: Sparse tensor of the weights of the ids, or None for equal weights.
     """
     combiner = "mean" if combiner is None else combiner
     if combiner not in _COMBINED:

@@ -125,7 +125,12 @@ class TableInitializerBase(_Typed, ABC):
 
 @export("lookup.KeyValueTensorInitializer", "contrib.lookup.KeyValueTensorInitializer")
 class KeyValueTensorInitializer(TableInitializerBase):
-    """Initializes a table from a tensor of keys and one of values."""
+    """Initializes a table from a tensor of keys and one of values.
+
+    Args:
+        values: The values, one for each key.
+        name: A name for the table.
+    """
 
     def __init__(
         self,
@@ -160,7 +165,15 @@ class TextFileIndex:
 
 @export("lookup.TextFileInitializer", "contrib.lookup.TextFileInitializer")
 class TextFileInitializer(TableInitializerBase):
-    """Initializes a table from the lines of a file: by columns, whole lines, or line numbers."""
+    """Initializes a table from the lines of a file: by columns, whole lines, or line numbers.
+
+    Args:
+        key_index: Column of the keys, or a constant of `TextFileIndex`.
+        value_index: Column of the values, or a constant of `TextFileIndex`.
+        vocab_size: Number of lines to read; None reads all.
+        name: A name for the table.
+        value_index_offset: What is added to values that are line numbers.
+    """
 
     def __init__(
         self,
@@ -221,7 +234,12 @@ class TextFileInitializer(TableInitializerBase):
 
 @export("contrib.lookup.TextFileStringTableInitializer")
 class TextFileStringTableInitializer(TextFileInitializer):
-    """Initializes a table from integers to strings: by default from line number to line."""
+    """Initializes a table from integers to strings: by default from line number to line.
+
+    Args:
+        vocab_size: Number of lines to read; None reads all.
+        name: A name for the table.
+    """
 
     def __init__(
         self,
@@ -239,7 +257,12 @@ class TextFileStringTableInitializer(TextFileInitializer):
 
 @export("contrib.lookup.TextFileIdTableInitializer")
 class TextFileIdTableInitializer(TextFileInitializer):
-    """Initializes a table from strings to integers: by default from line to line number."""
+    """Initializes a table from strings to integers: by default from line to line number.
+
+    Args:
+        vocab_size: Number of lines to read; None reads all.
+        name: A name for the table.
+    """
 
     def __init__(
         self,
@@ -258,7 +281,12 @@ class TextFileIdTableInitializer(TextFileInitializer):
 
 @export("contrib.lookup.InitializableLookupTableBase")
 class InitializableLookupTableBase(_Table):
-    """The base class of tables that an initializer fills once."""
+    """The base class of tables that an initializer fills once.
+
+    Args:
+        initializer: What fills the table.
+        name: A name for the table.
+    """
 
     initializer = ReadOnly[Operation]("The operation that initializes the table.")
     init = ReadOnly[Operation](
@@ -294,7 +322,12 @@ class InitializableLookupTableBase(_Table):
 
 @export("lookup.StaticHashTable")
 class StaticHashTable(InitializableLookupTableBase):
-    """A table that its initializer fills once and that is read-only afterwards."""
+    """A table that its initializer fills once and that is read-only afterwards.
+
+    Args:
+        initializer: What fills the table.
+        name: A name for the table.
+    """
 
     def __init__(self, initializer: TableInitializerBase, default_value: TensorLike, name: str | None = None) -> None:
         super().__init__(default_value, initializer, name=name)
@@ -302,7 +335,12 @@ class StaticHashTable(InitializableLookupTableBase):
 
 @export("contrib.lookup.HashTable")
 class HashTable(InitializableLookupTableBase):
-    """A static table with the constructor of `tf.contrib.lookup`."""
+    """A static table with the constructor of `tf.contrib.lookup`.
+
+    Args:
+        initializer: What fills the table.
+        name: A name for the table.
+    """
 
     def __init__(
         self,
@@ -385,7 +423,11 @@ def _saved(table: _MutableTable) -> Saved:
 
 @export("contrib.lookup.MutableHashTable")
 class MutableHashTable(_MutableTable):
-    """A mutable hash table."""
+    """A mutable hash table.
+
+    Args:
+        name: A name for the table.
+    """
 
     def __init__(
         self,
@@ -413,7 +455,11 @@ class MutableHashTable(_MutableTable):
 
 @export("contrib.lookup.MutableDenseHashTable")
 class MutableDenseHashTable(_MutableTable):
-    """A mutable hash table with keys of any shape; the empty and the deleted key cannot be inserted."""
+    """A mutable hash table with keys of any shape; the empty and the deleted key cannot be inserted.
+
+    Args:
+        name: A name for the table.
+    """
 
     def __init__(
         self,

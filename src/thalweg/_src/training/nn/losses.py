@@ -94,14 +94,22 @@ _REDUCTION = [
 
 @export("losses.add_loss", "contrib.losses.add_loss", "contrib.slim.losses.add_loss")
 def add_loss(loss: TensorLike, loss_collection: str | None = GraphKeys.LOSSES) -> None:
-    """Adds a loss to a collection, if one is given."""
+    """Adds a loss to a collection, if one is given.
+
+    Args:
+        loss: The loss.
+    """
     if loss_collection and not executing_eagerly():  # losses of steps that have run would never be freed
         add_to_collection(loss_collection, loss)
 
 
 @export("losses.get_losses", "contrib.losses.get_losses", "contrib.slim.losses.get_losses")
 def get_losses(scope: str | None = None, loss_collection: str | None = GraphKeys.LOSSES) -> list[Any]:
-    """Returns the losses of a collection."""
+    """Returns the losses of a collection.
+
+    Args:
+        scope: Regular expression that names must match at their start; None takes all.
+    """
     return get_collection(loss_collection, scope)
 
 
@@ -111,13 +119,21 @@ def get_losses(scope: str | None = None, loss_collection: str | None = GraphKeys
     "contrib.slim.losses.get_regularization_losses",
 )
 def get_regularization_losses(scope: str | None = None) -> list[Any]:
-    """Returns the regularization losses."""
+    """Returns the regularization losses.
+
+    Args:
+        scope: Regular expression that names must match at their start; None takes all.
+    """
     return get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
 
 
 @export("losses.get_regularization_loss")
 def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Tensor:
-    """Returns the sum of the regularization losses; 0 if there are none."""
+    """Returns the sum of the regularization losses; 0 if there are none.
+
+    Args:
+        scope: Regular expression that names must match at their start; None takes all.
+    """
     losses = get_regularization_losses(scope)
     return add_n(losses, name=name) if losses else constant(0.0)
 
@@ -126,7 +142,12 @@ def get_regularization_loss(scope: str | None = None, name: str = "total_regular
 def get_total_loss(
     add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
 ) -> Tensor:
-    """Returns the sum of all losses, optionally with the regularization losses."""
+    """Returns the sum of all losses, optionally with the regularization losses.
+
+    Args:
+        add_regularization_losses: Whether the regularization losses are added.
+        scope: Regular expression that names must match at their start; None takes all.
+    """
     losses = get_losses(scope)
     if add_regularization_losses:
         losses = losses + get_regularization_losses(scope)
@@ -256,7 +277,11 @@ def cosine_distance(
 @export("losses.hinge_loss")
 @weighted("hinge_loss")
 def hinge_loss(labels: TensorLike, logits: TensorLike, weights: TensorLike = 1.0) -> Tensor:
-    """Returns the weighted hinge loss max(0, 1 - (2 labels - 1) logits), for labels 0 and 1."""
+    """Returns the weighted hinge loss max(0, 1 - (2 labels - 1) logits), for labels 0 and 1.
+
+    Args:
+        labels: Labels 0 and 1.
+    """
     labels, logits = _as_float(labels, logits)
     signs = subtract(multiply(2.0, labels), ones_like(labels))
     return relu(subtract(1.0, multiply(signs, logits)))
@@ -277,7 +302,12 @@ def huber_loss(labels: TensorLike, predictions: TensorLike, weights: TensorLike 
 @export("losses.log_loss")
 @weighted("log_loss")
 def log_loss(labels: TensorLike, predictions: TensorLike, weights: TensorLike = 1.0, epsilon: float = 1e-7) -> Tensor:
-    """Returns the weighted log loss -labels log(predictions) - (1 - labels) log(1 - predictions)."""
+    """Returns the weighted log loss -labels log(predictions) - (1 - labels) log(1 - predictions).
+
+    Args:
+        labels: Labels 0 and 1.
+        epsilon: A small number that keeps logarithms finite.
+    """
     labels, predictions = _as_float(labels, predictions)
     positive = multiply(labels, log(add(predictions, epsilon)))
     negative = multiply(subtract(1.0, labels), log(add(subtract(1.0, predictions), epsilon)))
@@ -292,7 +322,11 @@ def mean_pairwise_squared_error(
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
 ) -> Tensor:
-    """Returns the weighted mean squared error of the differences between all pairs within each example."""
+    """Returns the weighted mean squared error of the differences between all pairs within each example.
+
+    Args:
+        labels: The true values [batch, ...].
+    """
     _require(labels=labels, predictions=predictions)
     with name_scope(scope, "mean_pairwise_squared_error", [predictions, labels, weights]):
         weights, labels = cast(weights, dtypes.float32), cast(labels, dtypes.float32)
@@ -359,7 +393,11 @@ def sparse_softmax_cross_entropy(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = _BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """Returns the weighted cross entropy of exclusive classes, for integer labels."""
+    """Returns the weighted cross entropy of exclusive classes, for integer labels.
+
+    Args:
+        labels: Class of each example.
+    """
     _require(labels=labels, logits=logits)
     with name_scope(scope, "sparse_softmax_cross_entropy_loss", [logits, labels, weights]) as name:
         labels, logits = squeeze_to_common_rank(labels, logits, expected_rank_diff=1)

@@ -19,7 +19,11 @@ _NAME = re.compile(r"^[A-Za-z_]\w*$")
 
 @export("Module")
 class Module(AutoTrackable):
-    """A base class for objects that hold variables as attributes; checkpoints save them by attribute name."""
+    """A base class for objects that hold variables as attributes; checkpoints save them by attribute name.
+
+    Args:
+        name: Name of the module and of its name scope.
+    """
 
     name = ReadOnly[str]("The name of the module.")
 

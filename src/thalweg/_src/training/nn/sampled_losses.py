@@ -39,7 +39,14 @@ def sampled_softmax_loss(
     name: str = "sampled_softmax_loss",
     seed: int | None = None,
 ) -> Tensor:
-    """Returns the softmax cross entropy of each example over its true and the sampled classes."""
+    """Returns the softmax cross entropy of each example over its true and the sampled classes.
+
+    Args:
+        weights: Class vectors [classes, size], or a list of parts.
+        biases: Class biases [classes].
+        labels: True classes, int64 [batch, num_true].
+        inputs: Outputs of the network [batch, size].
+    """
     logits, targets = _sampled_logits(**locals())
     return softmax_cross_entropy_with_logits_v2(
         labels=stop_gradient(targets, name="labels_stop_gradient"), logits=logits

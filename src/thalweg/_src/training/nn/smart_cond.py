@@ -18,7 +18,11 @@ from thalweg._src.training.variables.variables import Variable
 
 @export("contrib.framework.smart_constant_value")
 def smart_constant_value(pred: TensorLike) -> bool | None:
-    """Returns the static value of a condition, None if it is unknown."""
+    """Returns the static value of a condition, None if it is unknown.
+
+    Args:
+        pred: A bool, or a boolean scalar tensor.
+    """
     if isinstance(pred, Tensor):
         value = constant_value(pred)
         return None if value is None else bool(value)
@@ -33,7 +37,11 @@ def smart_constant_value(pred: TensorLike) -> bool | None:
 def smart_cond(
     pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None
 ) -> Any:
-    """Returns the result of one of two functions, selected statically if the condition is constant."""
+    """Returns the result of one of two functions, selected statically if the condition is constant.
+
+    Args:
+        pred: A bool, or a boolean scalar tensor.
+    """
     if not callable(true_fn):
         raise TypeError("`true_fn` must be callable.")
     if not callable(false_fn):
@@ -48,7 +56,13 @@ def smart_cond(
 def smart_case(
     pred_fn_pairs: Any, default: Callable[[], Any] | None = None, exclusive: bool = False, name: str = "smart_case"
 ) -> Any:
-    """Returns the result of the function of the first true predicate, selected statically where they are constant."""
+    """Returns the result of the function of the first true predicate, selected statically where they are constant.
+
+    Args:
+        pred_fn_pairs: Pairs of a predicate and a function, or a dictionary.
+        default: Function that is called if all predicates are false.
+        exclusive: Whether more than one true predicate is an error.
+    """
     pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
     unknown: list[tuple[Tensor, Callable[[], Any]]] = []
     for pred, function in pairs:

@@ -64,7 +64,14 @@ def with_space_to_batch(
     spatial_dims: Sequence[int] | None = None,
     data_format: str | None = None,
 ) -> Tensor:
-    """Runs `op(input, number of spatial dimensions, padding)` with windows dilated by dilation_rate."""
+    """Runs `op(input, number of spatial dimensions, padding)` with windows dilated by dilation_rate.
+
+    Args:
+        op: Function `(input, number of spatial dimensions, padding)` to run.
+        filter_shape: Shape of the kernel, needed for padding "SAME".
+        spatial_dims: The spatial dimensions, in increasing order.
+        data_format: Names that start with "NC" put channels second.
+    """
     input = convert_to_tensor(input, name="input")
     rate = convert_to_tensor(dilation_rate, dtypes.int32, name="dilation_rate")
     if rate.dims is None or len(rate.dims) != 1 or rate.dims[0] is None:
@@ -128,7 +135,13 @@ def conv2d_backprop_input_v2(
     dilations: Sequence[int] = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """Returns the gradient of conv2d with respect to its input, of which only the shape is used."""
+    """Returns the gradient of conv2d with respect to its input, of which only the shape is used.
+
+    Args:
+        input: The input of the convolution.
+        filter: The kernel [height, width, channels in, channels out].
+        explicit_paddings: Numbers of elements to pad, two for each dimension, when `padding` is "EXPLICIT".
+    """
     options = {key: value for key, value in locals().items() if key not in ("input", "filter", "out_backprop")}
     return conv2d_backprop_input_op(shape(input), filter, out_backprop, **options)
 

@@ -52,7 +52,11 @@ from thalweg._src.graph.types import TensorLike
 def reduce_variance(
     input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """Returns the variance along the axes."""
+    """Returns the variance along the axes.
+
+    Args:
+        axis: The axes to reduce, an integer or a list; None reduces all.
+    """
     with name_scope(name, "reduce_variance", [input_tensor]):
         x = convert_to_tensor(input_tensor)
         mean = reduce_mean(x, axis, keepdims=True)
@@ -70,7 +74,11 @@ def reduce_variance(
 def reduce_std(
     input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """Returns the standard deviation along the axes."""
+    """Returns the standard deviation along the axes.
+
+    Args:
+        axis: The axes to reduce, an integer or a list; None reduces all.
+    """
     with name_scope(name, "reduce_std", [input_tensor]):
         return sqrt(reduce_variance(input_tensor, axis, keepdims))
 
@@ -84,7 +92,11 @@ def reduce_logsumexp(
     reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """Returns log(sum(exp(x))) along the axes, without overflow."""
+    """Returns log(sum(exp(x))) along the axes, without overflow.
+
+    Args:
+        axis: The axes to reduce, an integer or a list; None reduces all.
+    """
     axis = one_of("axis", axis, "reduction_indices", reduction_indices)
     keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
     with name_scope(name, "ReduceLogSumExp", [input_tensor]) as scope:
@@ -106,7 +118,12 @@ def count_nonzero(
     keep_dims: bool | None = None,
     input: TensorLike | None = None,
 ) -> Tensor:
-    """Returns the number of elements along the axes that are not zero, False or empty strings."""
+    """Returns the number of elements along the axes that are not zero, False or empty strings.
+
+    Args:
+        axis: The axes to reduce, an integer or a list; None reduces all.
+        input: Deprecated name of `input_tensor`.
+    """
     keepdims = one_of("keepdims", keepdims, "keep_dims", keep_dims)
     axis = one_of("axis", axis, "reduction_indices", reduction_indices)
     input_tensor = one_of("input", input, "input_tensor", input_tensor)
@@ -128,7 +145,11 @@ def norm(
     name: str | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """Returns the norm of vectors (one axis, or all elements for None) or of matrices (two axes)."""
+    """Returns the norm of vectors (one axis, or all elements for None) or of matrices (two axes).
+
+    Args:
+        axis: One axis for vector norms, two for matrix norms; None takes all elements as one vector.
+    """
     keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
     matrix = isinstance(axis, list | tuple) and len(axis) == 2
     _require_norm(ord, axis, matrix)
@@ -185,7 +206,11 @@ def _spectral_norm(x: Tensor, axis: Any) -> Tensor:
 def normalize(
     tensor: TensorLike, ord: Any = "euclidean", axis: TensorLike | None = None, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Returns the tensor divided by its norm along the axes, and that norm."""
+    """Returns the tensor divided by its norm along the axes, and that norm.
+
+    Args:
+        axis: One axis for vector norms, two for matrix norms; None takes all elements as one vector.
+    """
     with name_scope(name, "normalize", [tensor]):
         x = convert_to_tensor(tensor)
         length = cast(norm(x, ord, axis, keepdims=True), x.dtype)

@@ -67,7 +67,12 @@ def collected(summary: Tensor, collections: Any, default: Sequence[str] = _SUMMA
 def scalar(
     name: str, tensor: TensorLike, collections: Sequence[str] | None = None, family: str | None = None
 ) -> Tensor:
-    """Returns a summary of a scalar."""
+    """Returns a summary of a scalar.
+
+    Args:
+        name: Name of the summary, its tag.
+        tensor: The tensor to record.
+    """
     with tagged(name, family, [tensor]) as (tag, scope):
         return collected(scalar_summary(tag, tensor, name=scope), collections)
 
@@ -76,7 +81,11 @@ def scalar(
 def histogram(
     name: str, values: TensorLike, collections: Sequence[str] | None = None, family: str | None = None
 ) -> Tensor:
-    """Returns a histogram summary."""
+    """Returns a histogram summary.
+
+    Args:
+        name: Name of the summary, its tag.
+    """
     with tagged(name, family, [values], "HistogramSummary") as (tag, scope):
         return collected(histogram_summary(tag, values, name=scope), collections)
 
@@ -89,7 +98,12 @@ def image(
     collections: Sequence[str] | None = None,
     family: str | None = None,
 ) -> Tensor:
-    """Returns a summary of the first images of a batch: [batch, height, width, channels] of bytes or floats."""
+    """Returns a summary of the first images of a batch: [batch, height, width, channels] of bytes or floats.
+
+    Args:
+        name: Name of the summary, its tag.
+        tensor: The tensor to record.
+    """
     with tagged(name, family, [tensor]) as (tag, scope):
         return collected(image_summary(tag, tensor, max_images=max_outputs, name=scope), collections)
 
@@ -103,7 +117,12 @@ def audio(
     collections: Sequence[str] | None = None,
     family: str | None = None,
 ) -> Tensor:
-    """Returns a summary of the first clips of a batch: [batch, samples] or [batch, samples, channels] in [-1, 1]."""
+    """Returns a summary of the first clips of a batch: [batch, samples] or [batch, samples, channels] in [-1, 1].
+
+    Args:
+        name: Name of the summary, its tag.
+        tensor: The tensor to record.
+    """
     with tagged(name, family, [tensor]) as (tag, scope):
         rate = convert_to_tensor(sample_rate, dtypes.float32, name="sample_rate")
         return collected(audio_summary_v2(tag, tensor, rate, max_outputs=max_outputs, name=scope), collections)
@@ -111,7 +130,12 @@ def audio(
 
 @export("summary.text")
 def text(name: str, tensor: TensorLike, collections: Sequence[str] | None = None) -> Tensor:
-    """Returns a summary of strings."""
+    """Returns a summary of strings.
+
+    Args:
+        name: Name of the summary, its tag.
+        tensor: The tensor to record.
+    """
     from tensorboard.compat.proto.summary_pb2 import SummaryMetadata
 
     tensor = convert_to_tensor(tensor)
@@ -131,7 +155,12 @@ def tensor_summary(
     family: str | None = None,
     display_name: str | None = None,
 ) -> Tensor:
-    """Returns a summary of any tensor, with the metadata of a TensorBoard plugin."""
+    """Returns a summary of any tensor, with the metadata of a TensorBoard plugin.
+
+    Args:
+        name: Name of the summary, its tag.
+        tensor: The tensor to record.
+    """
     from tensorboard.compat.proto.summary_pb2 import SummaryMetadata
 
     if summary_metadata is not None:
@@ -154,7 +183,12 @@ def _require_graph() -> None:
 
 @export("summary.merge")
 def merge(inputs: Sequence[Any], collections: Sequence[str] | None = None, name: str | None = None) -> Tensor:
-    """Returns one summary merged of several, whose tags must differ."""
+    """Returns one summary merged of several, whose tags must differ.
+
+    Args:
+        inputs: Serialized summaries, string tensors.
+        name: A name for the operation.
+    """
     _require_graph()
     name = clean_tag(name)
     with name_scope(name, "Merge", inputs):
@@ -163,7 +197,13 @@ def merge(inputs: Sequence[Any], collections: Sequence[str] | None = None, name:
 
 @export("summary.merge_all")
 def merge_all(key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None) -> Tensor | None:
-    """Returns one summary merged of all in a collection; None if there are none."""
+    """Returns one summary merged of all in a collection; None if there are none.
+
+    Args:
+        key: Name of the collection.
+        scope: Regular expression that names must match at their start; None takes all.
+        name: A name for the operation.
+    """
     _require_graph()
     summaries = get_collection(key, scope)
     return merge(summaries, name=name) if summaries else None

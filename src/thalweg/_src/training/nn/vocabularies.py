@@ -53,7 +53,11 @@ FastHashSpec = export("contrib.lookup.FastHashSpec")(HasherSpec("fasthash", None
 
 @export("contrib.lookup.StrongHashSpec")
 class StrongHashSpec(HasherSpec):
-    """The strong hash function with a key of two integers."""
+    """The strong hash function with a key of two integers.
+
+    Args:
+        key: Two integers that select the hash function.
+    """
 
     __slots__ = ()
 
@@ -67,7 +71,12 @@ class StrongHashSpec(HasherSpec):
 
 @export("contrib.lookup.IdTableWithHashBuckets")
 class IdTableWithHashBuckets(LookupInterface):
-    """A table of ids with hash buckets, after the last id, for keys that are not in it."""
+    """A table of ids with hash buckets, after the last id, for keys that are not in it.
+
+    Args:
+        table: The table.
+        name: A name for the table.
+    """
 
     init = ReadOnly[Operation](
         "The operation that initializes the table; deprecated name of `initializer`.", "initializer"
@@ -151,7 +160,13 @@ class IdTableWithHashBuckets(LookupInterface):
 
 @export("lookup.StaticVocabularyTable")
 class StaticVocabularyTable(IdTableWithHashBuckets):
-    """A table of ids with at least one bucket for keys that are not in it."""
+    """A table of ids with at least one bucket for keys that are not in it.
+
+    Args:
+        initializer: What fills the table with numbers from 0 on.
+        lookup_key_dtype: Type of the keys that are looked up.
+        name: A name for the table.
+    """
 
     def __init__(
         self,
@@ -189,7 +204,12 @@ def index_table_from_file(
     value_column_index: int = TextFileIndex.LINE_NUMBER,
     delimiter: str = "\t",
 ) -> Any:
-    """Returns a table from words to ids; the file has one word per line."""
+    """Returns a table from words to ids; the file has one word per line.
+
+    Args:
+        vocab_size: Number of lines to read; None reads all.
+        name: A name for the table.
+    """
     if not isinstance(vocabulary_file, Tensor) and not vocabulary_file:
         raise ValueError(f"vocabulary_file: expected the name of a file, received {vocabulary_file!r}")
     if num_oov_buckets < 0:
@@ -221,7 +241,13 @@ def index_table_from_tensor(
     name: str | None = None,
     vocabulary_list: TensorLike | None = None,
 ) -> Any:
-    """Returns a table from words to their indices in a list."""
+    """Returns a table from words to their indices in a list.
+
+    Args:
+        dtype: Type of the keys.
+        name: A name for the table.
+        vocabulary_list: Another name of `mapping`.
+    """
     mapping = vocabulary_list if mapping is None else mapping
     if mapping is None:
         raise ValueError("mapping: expected words, received None")
@@ -261,7 +287,12 @@ def index_to_string_table_from_file(
     value_column_index: int = TextFileIndex.WHOLE_LINE,
     delimiter: str = "\t",
 ) -> HashTable:
-    """Returns a table from ids to words; the file has one word per line."""
+    """Returns a table from ids to words; the file has one word per line.
+
+    Args:
+        vocab_size: Number of lines to read; None reads all.
+        name: A name for the table.
+    """
     if not isinstance(vocabulary_file, Tensor) and not vocabulary_file:
         raise ValueError(f"vocabulary_file: expected the name of a file, received {vocabulary_file!r}")
     if vocab_size is not None and vocab_size < 1:
@@ -284,7 +315,12 @@ def index_to_string_table_from_tensor(
     name: str | None = None,
     vocabulary_list: TensorLike | None = None,
 ) -> HashTable:
-    """Returns a table from indices to the words of a list."""
+    """Returns a table from indices to the words of a list.
+
+    Args:
+        name: A name for the table.
+        vocabulary_list: Another name of `mapping`.
+    """
     mapping = vocabulary_list if mapping is None else mapping
     if mapping is None:
         raise ValueError("mapping: expected words, received None")
@@ -296,7 +332,11 @@ def index_to_string_table_from_tensor(
 
 @export("contrib.lookup.string_to_index")
 def string_to_index(tensor: TensorLike, mapping: TensorLike, default_value: int = -1, name: str | None = None) -> Any:
-    """Returns the indices of words in a list."""
+    """Returns the indices of words in a list.
+
+    Args:
+        tensor: The keys to look up.
+    """
     return index_table_from_tensor(mapping, default_value=default_value, name=name).lookup(tensor)
 
 
@@ -304,5 +344,9 @@ def string_to_index(tensor: TensorLike, mapping: TensorLike, default_value: int 
 def index_to_string(
     tensor: TensorLike, mapping: TensorLike, default_value: TensorLike = "UNK", name: str | None = None
 ) -> Any:
-    """Returns the words of a list at indices."""
+    """Returns the words of a list at indices.
+
+    Args:
+        tensor: The keys to look up.
+    """
     return index_to_string_table_from_tensor(mapping, default_value, name).lookup(tensor)

@@ -19,7 +19,17 @@ from thalweg._src.graph.graph import Graph
 
 @export("summary.FileWriter")
 class FileWriter:
-    """Writes to a new event file in a folder, on a background thread."""
+    """Writes to a new event file in a folder, on a background thread.
+
+    Args:
+        logdir: Folder of the event file.
+        graph: Graph to write at the start.
+        max_queue: Number of events that may wait to be written.
+        flush_secs: Seconds between flushes.
+        graph_def: Deprecated: a GraphDef to write at the start.
+        filename_suffix: Suffix of the file name.
+        session: Accepted for compatibility; events are written by Python code.
+    """
 
     def __init__(
         self,
@@ -158,7 +168,11 @@ class FileWriterCache:
 
 @export("train.summary_iterator")
 def summary_iterator(path: str) -> Iterator[Any]:
-    """Returns an iterator over the events of a file."""
+    """Returns an iterator over the events of a file.
+
+    Args:
+        path: Path of the event file.
+    """
     return events.summary_iterator(path)
 
 

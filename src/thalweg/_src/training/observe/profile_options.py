@@ -36,7 +36,11 @@ _ALL = {
 
 @export("profiler.ProfileOptionBuilder")
 class ProfileOptionBuilder:
-    """Builds the options of a profile, which are a dictionary; each method returns the builder."""
+    """Builds the options of a profile, which are a dictionary; each method returns the builder.
+
+    Args:
+        options: Options to start with; by default all operations and their time.
+    """
 
     def __init__(self, options: Options | None = None) -> None:
         self._options: Options = {**_ALL, **(options or {})}

@@ -45,7 +45,34 @@ def statistics_of(graph: Graph, node: Any, statistic_type: str) -> OpStats:
 @export("profiler.GraphNodeProto")
 @message
 class GraphNodeProto(Message):
-    """A node of a profile by name scope or data flow: its own counts, and the totals of all that is below it."""
+    """A node of a profile by name scope or data flow: its own counts, and the totals of all that is below it.
+
+    Args:
+        name: The name scope, operation, op type or line.
+        run_count: How often it ran in a step.
+        exec_micros: Microseconds.
+        accelerator_exec_micros: Microseconds on GPUs.
+        cpu_exec_micros: Microseconds on the CPU.
+        requested_bytes: Bytes that were allocated.
+        peak_bytes: Bytes at the peak, if they were recorded.
+        residual_bytes: Bytes that remained, if they were recorded.
+        output_bytes: Bytes of the outputs.
+        parameters: Number of elements of variables.
+        float_ops: Floating-point operations.
+        devices: Devices of its operations.
+        total_definition_count: Number of operations in it and below.
+        total_run_count: How often all of them ran in a step.
+        total_exec_micros: Microseconds, with all below.
+        total_accelerator_exec_micros: Microseconds on GPUs, with all below.
+        total_cpu_exec_micros: Microseconds on the CPU, with all below.
+        total_requested_bytes: Bytes that were allocated, with all below.
+        total_peak_bytes: Bytes at the peak, if they were recorded, with all below.
+        total_residual_bytes: Bytes that remained, if they were recorded, with all below.
+        total_output_bytes: Bytes of the outputs, with all below.
+        total_parameters: Number of elements of variables, with all below.
+        total_float_ops: Floating-point operations, with all below.
+        children: What is below it in the tree.
+    """
 
     name: str
     run_count: int
@@ -76,7 +103,31 @@ class GraphNodeProto(Message):
 @export("profiler.MultiGraphNodeProto")
 @message
 class MultiGraphNodeProto(Message):
-    """A node of a profile by op type or line of the program, with the nodes of the graph that it stands for."""
+    """A node of a profile by op type or line of the program, with the nodes of the graph that it stands for.
+
+    Args:
+        name: The name scope, operation, op type or line.
+        exec_micros: Microseconds.
+        accelerator_exec_micros: Microseconds on GPUs.
+        cpu_exec_micros: Microseconds on the CPU.
+        requested_bytes: Bytes that were allocated.
+        peak_bytes: Bytes at the peak, if they were recorded.
+        residual_bytes: Bytes that remained, if they were recorded.
+        output_bytes: Bytes of the outputs.
+        parameters: Number of elements of variables.
+        float_ops: Floating-point operations.
+        total_exec_micros: Microseconds, with all below.
+        total_accelerator_exec_micros: Microseconds on GPUs, with all below.
+        total_cpu_exec_micros: Microseconds on the CPU, with all below.
+        total_requested_bytes: Bytes that were allocated, with all below.
+        total_peak_bytes: Bytes at the peak, if they were recorded, with all below.
+        total_residual_bytes: Bytes that remained, if they were recorded, with all below.
+        total_output_bytes: Bytes of the outputs, with all below.
+        total_parameters: Number of elements of variables, with all below.
+        total_float_ops: Floating-point operations, with all below.
+        graph_nodes: The operations that it stands for.
+        children: What is below it in the tree.
+    """
 
     name: str
     exec_micros: int
@@ -120,6 +171,12 @@ def profile(
     """Profiles a graph, with the times and memory of a step if its RunMetadata is given; prints and returns the tree.
 
     Floating-point operations are those of the cost model: of products and convolutions, two per multiplication.
+
+    Args:
+        run_meta: The `RunMetadata` of a traced step.
+        op_log: Must be None.
+        cmd: What the tree is arranged by: `scope`, `graph`, `op` or `code`.
+        options: Options that a `ProfileOptionBuilder` built.
     """
     profiler = Profiler(graph, op_log)
     if run_meta is not None:
@@ -129,7 +186,11 @@ def profile(
 
 @export("profiler.Profiler")
 class Profiler:
-    """Profiles several steps of one graph."""
+    """Profiles several steps of one graph.
+
+    Args:
+        op_log: Must be None.
+    """
 
     def __init__(self, graph: Graph | None = None, op_log: Any = None) -> None:
         if op_log is not None:

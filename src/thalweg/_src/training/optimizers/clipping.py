@@ -27,7 +27,12 @@ from thalweg._src.graph.types import TensorLike
 
 @export("clip_by_norm")
 def clip_by_norm(t: TensorLike, clip_norm: TensorLike, axes: TensorLike | None = None, name: str | None = None) -> Any:
-    """Scales a tensor to an L2 norm of at most `clip_norm`; with `axes`, the norm is taken over these only."""
+    """Scales a tensor to an L2 norm of at most `clip_norm`; with `axes`, the norm is taken over these only.
+
+    Args:
+        t: The tensor to clip.
+        axes: The axes over which each norm is computed; None takes the whole tensor.
+    """
     with name_scope(name, "clip_by_norm", [t, clip_norm]) as scope:
         values = _values(t, "t")
         if isinstance(clip_norm, numbers.Real):
@@ -89,7 +94,11 @@ def clip_by_global_norm(
 
 @export("clip_by_average_norm")
 def clip_by_average_norm(t: TensorLike, clip_norm: TensorLike, name: str | None = None) -> Tensor:
-    """Scales a tensor to an average L2 norm per element of at most `clip_norm`."""
+    """Scales a tensor to an average L2 norm per element of at most `clip_norm`.
+
+    Args:
+        t: The tensor to clip.
+    """
     with name_scope(name, "clip_by_average_norm", [t, clip_norm]) as scope:
         values: Any = convert_to_tensor(t, name="t")
         count = cast(size(values), dtypes.float32)

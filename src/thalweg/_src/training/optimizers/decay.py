@@ -60,7 +60,12 @@ def exponential_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Returns learning_rate * decay_rate ** (global_step / decay_steps); with `staircase` in whole periods."""
+    """Returns learning_rate * decay_rate ** (global_step / decay_steps); with `staircase` in whole periods.
+
+    Args:
+        learning_rate: The rate at the start.
+        global_step: The global step, not negative.
+    """
     _require_step(global_step, "exponential_decay")
     with name_scope(name, "ExponentialDecay", [learning_rate, global_step, decay_steps, decay_rate]) as scope:
         rate = _rate(learning_rate)
@@ -88,7 +93,12 @@ def inverse_time_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Returns learning_rate / (1 + decay_rate * global_step / decay_steps); with `staircase` in whole periods."""
+    """Returns learning_rate / (1 + decay_rate * global_step / decay_steps); with `staircase` in whole periods.
+
+    Args:
+        learning_rate: The rate at the start.
+        global_step: The global step, not negative.
+    """
     _require_step(global_step, "inverse_time_decay")
     with name_scope(name, "InverseTimeDecay", [learning_rate, global_step, decay_rate]) as scope:
         rate = _rate(learning_rate)
@@ -106,7 +116,13 @@ def _periods(rate: Any, global_step: Any, decay_steps: Any, staircase: bool) -> 
 def piecewise_constant(
     x: TensorLike, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
 ) -> Tensor:
-    """Returns values[0] up to boundaries[0], values[1] up to boundaries[1], ..., and the last value beyond."""
+    """Returns values[0] up to boundaries[0], values[1] up to boundaries[1], ..., and the last value beyond.
+
+    Args:
+        x: The step, a scalar.
+        boundaries: Steps at which the value changes, in increasing order.
+        values: The values, one more than boundaries.
+    """
     boundaries, values = list(boundaries), list(values)
     if len(boundaries) != len(values) - 1:
         raise ValueError(
@@ -151,6 +167,12 @@ def polynomial_decay(
     """Returns a rate that decays to the end rate as (1 - global_step / decay_steps) ** power.
 
     With `cycle`, `decay_steps` is replaced by its next multiple beyond the global step.
+
+    Args:
+        learning_rate: The rate at the start.
+        global_step: The global step, not negative.
+        decay_steps: Number of steps until the end rate is reached.
+        power: Exponent of the polynomial.
     """
     _require_step(global_step, "polynomial_decay")
     values = [learning_rate, global_step, decay_steps, end_learning_rate, power]
@@ -176,7 +198,13 @@ def cosine_decay(
     alpha: float | Tensor = 0.0,
     name: str | None = None,
 ) -> Tensor:
-    """Returns a rate that decays along half a cosine to `alpha` times its initial value."""
+    """Returns a rate that decays along half a cosine to `alpha` times its initial value.
+
+    Args:
+        learning_rate: The rate at the start.
+        global_step: The global step, not negative.
+        alpha: The lowest rate, as a fraction of the first.
+    """
     _require_step(global_step, "cosine decay")
     with name_scope(name, "CosineDecay", [learning_rate, global_step]):
         rate = _rate(learning_rate)
@@ -202,7 +230,13 @@ def cosine_decay_restarts(
     alpha: TensorLike = 0.0,
     name: str | None = None,
 ) -> Tensor:
-    """Returns consecutive cosine decays, each `t_mul` times as long and `m_mul` times as high as the previous one."""
+    """Returns consecutive cosine decays, each `t_mul` times as long and `m_mul` times as high as the previous one.
+
+    Args:
+        learning_rate: The rate at the start.
+        global_step: The global step, not negative.
+        alpha: The lowest rate, as a fraction of the first.
+    """
     _require_step(global_step, "cosine decay restarts")
     with name_scope(name, "SGDRDecay", [learning_rate, global_step]) as scope:
         rate = _rate(learning_rate)
@@ -234,7 +268,14 @@ def linear_cosine_decay(
     beta: TensorLike = 0.001,
     name: str | None = None,
 ) -> Tensor:
-    """Returns a rate that decays linearly, modulated by a cosine of `num_periods` periods."""
+    """Returns a rate that decays linearly, modulated by a cosine of `num_periods` periods.
+
+    Args:
+        learning_rate: The rate at the start.
+        global_step: The global step, not negative.
+        alpha: What is added to the linear factor.
+        beta: What is added to the product.
+    """
     _require_step(global_step, "linear cosine decay")
     with name_scope(name, "LinearCosineDecay", [learning_rate, global_step]) as scope:
         rate = _rate(learning_rate)
@@ -255,7 +296,14 @@ def noisy_linear_cosine_decay(
     beta: TensorLike = 0.001,
     name: str | None = None,
 ) -> Tensor:
-    """Returns `linear_cosine_decay` with noise whose variance decreases with the steps."""
+    """Returns `linear_cosine_decay` with noise whose variance decreases with the steps.
+
+    Args:
+        learning_rate: The rate at the start.
+        global_step: The global step, not negative.
+        alpha: What is added to the linear factor.
+        beta: What is added to the product.
+    """
     _require_step(global_step, "noisy linear cosine decay")
     with name_scope(name, "NoisyLinearCosineDecay", [learning_rate, global_step]) as scope:
         rate = _rate(learning_rate)

@@ -51,6 +51,9 @@ def mixed_precision_getter(
 
     For `variable_scope(..., custom_getter=mixed_precision_getter, dtype=tf.float16)`: the layers inside compute in half
     precision, while optimizers and regularizers find the float32 variable.
+
+    Args:
+        name: Name of the variable.
     """
     requested_dtype = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
     is_widened = requested_dtype in _HALVES and trainable is not False

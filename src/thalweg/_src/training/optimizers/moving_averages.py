@@ -140,7 +140,13 @@ def weighted_moving_average(
 
 @export("train.ExponentialMovingAverage")
 class ExponentialMovingAverage:
-    """Maintains shadow variables: moving averages of variables or tensors."""
+    """Maintains shadow variables: moving averages of variables or tensors.
+
+    Args:
+        decay: Part of the average that is kept in each update; near 1.
+        zero_debias: Whether the average is corrected for its start at zero.
+        name: Suffix of the names of the shadow variables.
+    """
 
     name = ReadOnly[str]("The name of the averages.")
 

@@ -236,7 +236,11 @@ class RMSPropOptimizer(Optimizer):
 
 @export("train.AdamOptimizer")
 class AdamOptimizer(Optimizer):
-    """Adam: follows the moving mean of gradients, divided by the root of their moving mean square."""
+    """Adam: follows the moving mean of gradients, divided by the root of their moving mean square.
+
+    Args:
+        epsilon: A small number added to the denominator.
+    """
 
     def __init__(
         self,

@@ -68,7 +68,12 @@ def assign(
     use_locking: bool | None = None,
     name: str | None = None,
 ) -> Any:
-    """Assigns a new value to a variable or to a slice of one, as in `assign(v[i], x)`; returns the new value."""
+    """Assigns a new value to a variable or to a slice of one, as in `assign(v[i], x)`; returns the new value.
+
+    Args:
+        value: The new value, or the amount to add or subtract.
+        validate_shape: Accepted for compatibility; the shape of a variable does not change.
+    """
     if isinstance(ref, Tensor) and hasattr(ref, "assign"):
         return ref.assign(value, name=name)
     attrs = {} if validate_shape is None else {"validate_shape": validate_shape}
@@ -78,6 +83,11 @@ def assign(
 def _update(
     definition: OpDef, ref: Any, value: TensorLike, use_locking: bool | None = None, name: str | None = None
 ) -> Any:
+    """Updates a variable by an op.
+
+    Args:
+        value: The new value, or the amount to add or subtract.
+    """
     return _write(definition, ref, _value_for(ref, value), name=name, use_locking=use_locking)
 
 
@@ -97,7 +107,11 @@ def assign_sub() -> None:
 def scatter_update(
     ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = True, name: str | None = None
 ) -> Any:
-    """Replaces rows of a variable."""
+    """Replaces rows of a variable.
+
+    Args:
+        indices: Rows of the variable to update.
+    """
     return _scatter(state.resource_scatter_update, ref, indices, updates, use_locking, name)
 
 
@@ -109,6 +123,11 @@ def _scatter(
     use_locking: bool = False,
     name: str | None = None,
 ) -> Any:
+    """Updates rows of a variable by an op.
+
+    Args:
+        indices: Rows of the variable to update.
+    """
     return _write(definition, ref, indices, _value_for(ref, updates), name=name, use_locking=use_locking)
 
 
@@ -152,7 +171,12 @@ def scatter_max() -> None:
 def scatter_nd_update(
     ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = True, name: str | None = None
 ) -> Any:
-    """Replaces elements or slices of a variable, each addressed by a vector of indices."""
+    """Replaces elements or slices of a variable, each addressed by a vector of indices.
+
+    Args:
+        indices: Positions to update; the last dimension holds one index vector.
+        updates: The values to write, one element or slice for each index vector.
+    """
     return _scatter(state.resource_scatter_nd_update, ref, indices, updates, use_locking, name)
 
 
@@ -160,7 +184,12 @@ def scatter_nd_update(
 def scatter_nd_add(
     ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
 ) -> Any:
-    """Adds to elements or slices of a variable, each addressed by a vector of indices."""
+    """Adds to elements or slices of a variable, each addressed by a vector of indices.
+
+    Args:
+        indices: Positions to update; the last dimension holds one index vector.
+        updates: The values to write, one element or slice for each index vector.
+    """
     return _scatter(state.resource_scatter_nd_add, ref, indices, updates, use_locking, name)
 
 
@@ -168,7 +197,12 @@ def scatter_nd_add(
 def scatter_nd_sub(
     ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
 ) -> Any:
-    """Subtracts from elements or slices of a variable, each addressed by a vector of indices."""
+    """Subtracts from elements or slices of a variable, each addressed by a vector of indices.
+
+    Args:
+        indices: Positions to update; the last dimension holds one index vector.
+        updates: The values to write, one element or slice for each index vector.
+    """
     return _scatter(state.resource_scatter_nd_sub, ref, indices, updates, use_locking, name)
 
 
@@ -176,7 +210,11 @@ def scatter_nd_sub(
 def batch_scatter_update(
     ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = True, name: str | None = None
 ) -> Any:
-    """Replaces slices of a variable by indices that have its leading dimensions, each within its own batch."""
+    """Replaces slices of a variable by indices that have its leading dimensions, each within its own batch.
+
+    Args:
+        indices: Rows of the variable to update.
+    """
     with name_scope(name, "batch_scatter_update", [indices, updates]):
         indices = convert_to_tensor(indices, name="indices")
         if indices.dims is None or not indices.dims:
@@ -190,7 +228,12 @@ def batch_scatter_update(
 
 @export("count_up_to")
 def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
-    """Increments a variable, and fails with OutOfRangeError once it has reached the limit."""
+    """Increments a variable, and fails with OutOfRangeError once it has reached the limit.
+
+    Args:
+        ref: The integer variable.
+        limit: Value at which it fails.
+    """
     if isinstance(ref, Tensor) and ref.dtype._is_ref_dtype:
         return state.resource_count_up_to(ref, limit=limit, name=name)
     with _written(ref) as variable:
@@ -200,7 +243,11 @@ def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
 
 @export("is_variable_initialized")
 def is_variable_initialized(variable: Any) -> Tensor:
-    """Returns a boolean tensor: whether a variable has a value."""
+    """Returns a boolean tensor: whether a variable has a value.
+
+    Args:
+        variable: The variable to test.
+    """
     if isinstance(variable, Tensor):
         return state.var_is_initialized_op(variable)
     require_members("variable", variable, "a variable", "is_initialized")
@@ -209,7 +256,11 @@ def is_variable_initialized(variable: Any) -> Tensor:
 
 @export("assert_variables_initialized")
 def assert_variables_initialized(var_list: Sequence[Variable] | None = None) -> Operation | None:
-    """Returns an operation that fails with FailedPreconditionError if a variable has no value."""
+    """Returns an operation that fails with FailedPreconditionError if a variable has no value.
+
+    Args:
+        var_list: The variables to check; by default all global and local ones.
+    """
     variables = global_variables() + local_variables() if var_list is None else var_list
     if not variables:
         return None
@@ -222,7 +273,11 @@ def assert_variables_initialized(var_list: Sequence[Variable] | None = None) -> 
 def report_uninitialized_variables(
     var_list: Sequence[Variable] | None = None, name: str = "report_uninitialized_variables"
 ) -> Tensor:
-    """Returns the names of the variables that have no value."""
+    """Returns the names of the variables that have no value.
+
+    Args:
+        var_list: The variables to check; by default all global and local ones.
+    """
     variables = global_variables() + local_variables() if var_list is None else list(var_list)
     with name_scope(name):
         if not variables:

@@ -19,7 +19,11 @@ from thalweg._src.training.variables.variable_scope import get_variable_scope, v
 
 @export("recompute_grad")
 def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a function like f that recomputes f in its gradient, so that no intermediate value of f is kept."""
+    """Returns a function like f that recomputes f in its gradient, so that no intermediate value of f is kept.
+
+    Args:
+        f: The function to wrap.
+    """
 
     @functools.wraps(f)
     def decorated(*args: Any, **kwargs: Any) -> Any:
@@ -59,7 +63,11 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
 
 @export("grad_pass_through")
 def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a function like f whose gradient is that of the identity."""
+    """Returns a function like f whose gradient is that of the identity.
+
+    Args:
+        f: The function to wrap.
+    """
 
     @functools.wraps(f)
     def decorated(*args: Any, **kwargs: Any) -> Any:

@@ -73,7 +73,11 @@ def _full_sizes(shape: Any, partition_info: Any) -> list[int]:
 
 @export("zeros_initializer", "initializers.zeros", "keras.initializers.Zeros", "keras.initializers.zeros")
 class Zeros(Initializer):
-    """Initializes with zeros, False or empty strings."""
+    """Initializes with zeros, False or empty strings.
+
+    Args:
+        dtype: Default type of the values.
+    """
 
     def __init__(self, dtype: DTypeLike = dtypes.float32) -> None:
         self.dtype = dtypes.as_dtype(dtype)
@@ -84,7 +88,11 @@ class Zeros(Initializer):
 
 @export("ones_initializer", "initializers.ones", "keras.initializers.Ones", "keras.initializers.ones")
 class Ones(Initializer):
-    """Initializes with ones."""
+    """Initializes with ones.
+
+    Args:
+        dtype: Default type of the values.
+    """
 
     def __init__(self, dtype: DTypeLike = dtypes.float32) -> None:
         self.dtype = dtypes.as_dtype(dtype)
@@ -95,7 +103,12 @@ class Ones(Initializer):
 
 @export("constant_initializer", "initializers.constant", "keras.initializers.Constant", "keras.initializers.constant")
 class Constant(Initializer):
-    """Initializes with constant values; the last one fills the rest of the shape."""
+    """Initializes with constant values; the last one fills the rest of the shape.
+
+    Args:
+        value: A number, or a list of the values.
+        dtype: Default type of the values.
+    """
 
     _arguments: ClassVar = ("value",)
 
@@ -119,7 +132,11 @@ class Constant(Initializer):
 
 @export("random_uniform_initializer", "initializers.random_uniform")
 class RandomUniform(Initializer):
-    """Initializes with uniformly distributed values in [minval, maxval)."""
+    """Initializes with uniformly distributed values in [minval, maxval).
+
+    Args:
+        dtype: Default type of the values.
+    """
 
     _arguments: ClassVar = ("minval", "maxval", "seed")
 
@@ -141,7 +158,11 @@ class RandomUniform(Initializer):
 
 @export("random_normal_initializer", "initializers.random_normal")
 class RandomNormal(Initializer):
-    """Initializes with normally distributed values."""
+    """Initializes with normally distributed values.
+
+    Args:
+        dtype: Default type of the values.
+    """
 
     _arguments: ClassVar = ("mean", "stddev", "seed")
 
@@ -171,7 +192,12 @@ class TruncatedNormal(RandomNormal):
 
 @export("uniform_unit_scaling_initializer", "initializers.uniform_unit_scaling")
 class UniformUnitScaling(Initializer):
-    """Initializes with uniform values that keep the variance through a matrix product or convolution."""
+    """Initializes with uniform values that keep the variance through a matrix product or convolution.
+
+    Args:
+        factor: Factor of the values; it depends on the activation that follows.
+        dtype: Default type of the values.
+    """
 
     _arguments: ClassVar = ("factor", "seed")
 
@@ -188,7 +214,14 @@ class UniformUnitScaling(Initializer):
 
 @export("variance_scaling_initializer", "initializers.variance_scaling", "keras.initializers.VarianceScaling")
 class VarianceScaling(Initializer):
-    """Initializes with values whose variance is `scale` divided by fan-in, fan-out or their mean."""
+    """Initializes with values whose variance is `scale` divided by fan-in, fan-out or their mean.
+
+    Args:
+        scale: Factor of the variance.
+        mode: "fan_in", "fan_out" or "fan_avg": the number that divides the variance.
+        distribution: "truncated_normal", "untruncated_normal" or "uniform".
+        dtype: Default type of the values.
+    """
 
     _arguments: ClassVar[tuple[str, ...]] = ("scale", "mode", "distribution", "seed")
 
@@ -238,7 +271,11 @@ def _fans(sizes: Sequence[int]) -> tuple[float, float]:
 
 @export("glorot_uniform_initializer", "initializers.glorot_uniform", "keras.initializers.glorot_uniform")
 class GlorotUniform(VarianceScaling):
-    """Initializes with a uniform distribution scaled by the mean of fan-in and fan-out (Glorot, Bengio)."""
+    """Initializes with a uniform distribution scaled by the mean of fan-in and fan-out (Glorot, Bengio).
+
+    Args:
+        dtype: Default type of the values.
+    """
 
     _arguments: ClassVar = ("seed",)
 
@@ -248,7 +285,11 @@ class GlorotUniform(VarianceScaling):
 
 @export("glorot_normal_initializer", "initializers.glorot_normal", "keras.initializers.glorot_normal")
 class GlorotNormal(VarianceScaling):
-    """Initializes with a truncated normal distribution scaled by the mean of fan-in and fan-out (Glorot, Bengio)."""
+    """Initializes with a truncated normal distribution scaled by the mean of fan-in and fan-out (Glorot, Bengio).
+
+    Args:
+        dtype: Default type of the values.
+    """
 
     _arguments: ClassVar = ("seed",)
 
@@ -258,7 +299,12 @@ class GlorotNormal(VarianceScaling):
 
 @export("initializers.identity", "keras.initializers.Identity", "keras.initializers.identity")
 class Identity(Initializer):
-    """Initializes with a multiple of the identity matrix."""
+    """Initializes with a multiple of the identity matrix.
+
+    Args:
+        gain: Factor of the identity matrix.
+        dtype: Default type of the values.
+    """
 
     _arguments: ClassVar = ("gain",)
 
@@ -283,7 +329,12 @@ class Identity(Initializer):
     "keras.initializers.orthogonal",
 )
 class Orthogonal(Initializer):
-    """Initializes with an orthogonal matrix times `gain`; other shapes are flattened to a matrix."""
+    """Initializes with an orthogonal matrix times `gain`; other shapes are flattened to a matrix.
+
+    Args:
+        gain: Factor of the orthogonal matrix.
+        dtype: Default type of the values.
+    """
 
     _arguments: ClassVar = ("gain", "seed")
 
@@ -304,25 +355,41 @@ class Orthogonal(Initializer):
 
 @export("initializers.he_normal", "keras.initializers.he_normal")
 def he_normal(seed: int | None = None) -> VarianceScaling:
-    """Returns the normal initializer of He et al. for rectified units."""
+    """Returns the normal initializer of He et al. for rectified units.
+
+    Args:
+        seed: Seed of the random values.
+    """
     return VarianceScaling(2.0, "fan_in", "truncated_normal", seed)
 
 
 @export("initializers.he_uniform", "keras.initializers.he_uniform")
 def he_uniform(seed: int | None = None) -> VarianceScaling:
-    """Returns the initializer of He et al. for rectified units, with a uniform distribution."""
+    """Returns the initializer of He et al. for rectified units, with a uniform distribution.
+
+    Args:
+        seed: Seed of the random values.
+    """
     return VarianceScaling(2.0, "fan_in", "uniform", seed)
 
 
 @export("initializers.lecun_normal", "keras.initializers.lecun_normal")
 def lecun_normal(seed: int | None = None) -> VarianceScaling:
-    """Returns the normal initializer of LeCun et al."""
+    """Returns the normal initializer of LeCun et al.
+
+    Args:
+        seed: Seed of the random values.
+    """
     return VarianceScaling(1.0, "fan_in", "truncated_normal", seed)
 
 
 @export("initializers.lecun_uniform", "keras.initializers.lecun_uniform")
 def lecun_uniform(seed: int | None = None) -> VarianceScaling:
-    """Returns the initializer of LeCun et al., with a uniform distribution."""
+    """Returns the initializer of LeCun et al., with a uniform distribution.
+
+    Args:
+        seed: Seed of the random values.
+    """
     return VarianceScaling(1.0, "fan_in", "uniform", seed)
 
 

@@ -23,7 +23,12 @@ def _element_bytes(dtype: Any, bytes_per_string_element: int) -> int:
 
 @export("fixed_size_partitioner")
 def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
-    """Returns a partitioner with a fixed number of partitions along an axis, at most one per element."""
+    """Returns a partitioner with a fixed number of partitions along an axis, at most one per element.
+
+    Args:
+        num_shards: Number of parts.
+        axis: The axis to split.
+    """
 
     def partitioner(shape: TensorShape, **_: Any) -> list[int]:
         partitions = [1] * len(shape)
@@ -37,7 +42,13 @@ def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
 def variable_axis_size_partitioner(
     max_shard_bytes: int, axis: int = 0, bytes_per_string_element: int = 16, max_shards: int | None = None
 ) -> Partitioner:
-    """Returns a partitioner that limits partitions to `max_shard_bytes`, as far as one axis and `max_shards` allow."""
+    """Returns a partitioner that limits partitions to `max_shard_bytes`, as far as one axis and `max_shards` allow.
+
+    Args:
+        max_shard_bytes: Largest size of a part in bytes.
+        axis: The axis to split.
+        max_shards: Largest number of parts; None sets no limit.
+    """
     if max_shard_bytes < 1 or bytes_per_string_element < 1:
         raise ValueError(
             f"expected positive numbers of bytes, received max_shard_bytes={max_shard_bytes} and "
@@ -66,7 +77,13 @@ def variable_axis_size_partitioner(
 def min_max_variable_partitioner(
     max_partitions: int = 1, axis: int = 0, min_slice_size: int = 256 << 10, bytes_per_string_element: int = 16
 ) -> Partitioner:
-    """Returns a partitioner with at most `max_partitions` partitions of at least `min_slice_size` bytes."""
+    """Returns a partitioner with at most `max_partitions` partitions of at least `min_slice_size` bytes.
+
+    Args:
+        max_partitions: Largest number of parts.
+        axis: The axis to split.
+        min_slice_size: Smallest size of a part in bytes.
+    """
 
     def partitioner(shape: TensorShape, dtype: Any) -> list[int]:
         if axis >= len(shape):
@@ -91,7 +108,16 @@ def create_partitioned_variables(
     name: str | None = None,
     reuse: bool | ReuseMode | None = None,
 ) -> list[Any]:
-    """Returns the partitions of a new variable; `slicing` is their number along each axis."""
+    """Returns the partitions of a new variable; `slicing` is their number along each axis.
+
+    Args:
+        shape: Shape of the whole variable.
+        slicing: Number of parts along each axis; at most one number may differ from 1.
+        initializer: Function or value that gives the initial value.
+        dtype: Element type of the variable.
+        collections: Collections that the parts are added to.
+        name: Name of the variable.
+    """
     if len(shape) != len(slicing):
         raise ValueError(f"shape and slicing must have the same length: shape: {shape}, slicing: {slicing}")
     if len(shape) < 1:

@@ -160,6 +160,14 @@ def make_template(
     """Returns a function that creates its variables in its first call and shares them in later ones.
 
     The scope is opened in the first call, or immediately; its name is made unique unless `unique_name_` is given.
+
+    Args:
+        name_: Name of the template's variable scope.
+        func_: The function to wrap.
+        create_scope_now_: Whether the variable scope is made now, not at the first call.
+        unique_name_: Name of the variable scope, taken as it is.
+        custom_getter_: Custom getter of the variable scope.
+        **kwargs: Keyword arguments that are bound to the function.
     """
     if kwargs:
         func_ = functools.partial(func_, **kwargs)

@@ -36,7 +36,19 @@ AUTO_REUSE = ReuseMode.AUTO_REUSE
 
 @export("VariableScope")
 class VariableScope:
-    """The defaults of `get_variable`: name prefix, reuse, initializer, and others."""
+    """The defaults of `get_variable`: name prefix, reuse, initializer, and others.
+
+    Args:
+        name: Name of the scope, the prefix of its variables.
+        initializer: Default initializer.
+        regularizer: Default regularizer.
+        caching_device: Default caching device.
+        partitioner: Default partitioner.
+        custom_getter: Default custom getter.
+        name_scope: Name of the name scope that belongs to the variable scope.
+        dtype: Default type of variables.
+        constraint: Default constraint.
+    """
 
     name = ReadOnly[str]("The name of the scope.")
     original_name_scope = ReadOnly[str]("The name scope that was opened with this variable scope.", "_name_scope")
@@ -297,7 +309,15 @@ def get_variable(
     synchronization: VariableSynchronization = VariableSynchronization.AUTO,
     aggregation: VariableAggregation = VariableAggregation.NONE,
 ) -> Any:
-    """Returns the variable of this name in the current variable scope, created on first use if `reuse` allows it."""
+    """Returns the variable of this name in the current variable scope, created on first use if `reuse` allows it.
+
+    Args:
+        name: Name of the variable in the current scope.
+        shape: Shape of the variable.
+        dtype: Element type of the variable.
+        initializer: Function or value that gives the initial value; by default that of the scope.
+        collections: Collections that a new variable is added to.
+    """
     return get_variable_scope().get_variable(
         variable_store(),
         name,
@@ -321,13 +341,30 @@ def get_variable(
 @export("get_local_variable")
 @parameters_of(get_variable, trainable=False)
 def get_local_variable(trainable: bool | None, collections: Sequence[str] | None, **arguments: Any) -> Any:
-    """Returns a variable of the local collection: private to this process, neither saved nor trained."""
+    """Returns a variable of the local collection: private to this process, neither saved nor trained.
+
+    Args:
+        trainable: Ignored: local variables are not trained.
+    """
     return get_variable(trainable=False, collections=[*(collections or ()), GraphKeys.LOCAL_VARIABLES], **arguments)
 
 
 @export("variable_scope")
 class variable_scope:
-    """A context manager: `with tf.variable_scope("layer", reuse=tf.AUTO_REUSE) as scope`."""
+    """A context manager: `with tf.variable_scope("layer", reuse=tf.AUTO_REUSE) as scope`.
+
+    Args:
+        default_name: Name to use if `name_or_scope` is None; it is made unique.
+        values: Tensors whose graph is used.
+        initializer: Default initializer of variables made inside.
+        regularizer: Default regularizer of variables made inside.
+        caching_device: Default caching device of variables made inside.
+        partitioner: Default partitioner of variables made inside.
+        custom_getter: Default custom getter of variables made inside.
+        dtype: Default type of variables made inside.
+        constraint: Default constraint of variables made inside.
+        auxiliary_name_scope: Whether a name scope is opened too.
+    """
 
     def __init__(
         self,
@@ -475,7 +512,19 @@ def _jump(target: VariableScope, scope: VariableScope) -> Iterator[VariableScope
 @export("variable_op_scope")
 @parameters_of(variable_scope.__init__, without=["self", "values", "auxiliary_name_scope"], before="name_or_scope")
 def variable_op_scope(values: Sequence[TensorLike] | None, **arguments: Any) -> variable_scope:
-    """Deprecated form of `variable_scope`, with the values first."""
+    """Deprecated form of `variable_scope`, with the values first.
+
+    Args:
+        values: Tensors whose graph is used.
+        default_name: Name to use if `name_or_scope` is None; it is made unique.
+        initializer: Default initializer of variables made inside.
+        regularizer: Default regularizer of variables made inside.
+        caching_device: Default caching device of variables made inside.
+        partitioner: Default partitioner of variables made inside.
+        custom_getter: Default custom getter of variables made inside.
+        dtype: Default type of variables made inside.
+        constraint: Default constraint of variables made inside.
+    """
     return variable_scope(values=values, **arguments)
 
 

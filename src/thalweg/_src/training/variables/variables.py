@@ -42,7 +42,18 @@ _USE_RESOURCE = 11  # position of the parameter
 
 @export("Variable")
 class Variable:
-    """A tensor that keeps its value between steps; `assign` and similar operations update it."""
+    """A tensor that keeps its value between steps; `assign` and similar operations update it.
+
+    Args:
+        initial_value: The value before training: a tensor, an array, or a function that returns one.
+        collections: Collections that the variable is added to; by default `GLOBAL_VARIABLES`.
+        name: Name of the variable; it is made unique.
+        variable_def: A `VariableDef` to restore the variable from, in place of the other arguments.
+        dtype: Element type; by default that of the initial value.
+        expected_shape: Deprecated and ignored.
+        import_scope: Name scope to put before the names in `variable_def`.
+        shape: Static shape of the variable; by default that of the initial value.
+    """
 
     __array_priority__ = 100
     _in_graph_mode = True
@@ -490,37 +501,61 @@ def _then(creator: Callable[..., Any], next_creator: Callable[..., Any]) -> Call
 
 @export("all_variables", "global_variables")
 def global_variables(scope: str | None = None) -> list[Any]:
-    """Returns the global variables, those shared by all tasks, filtered by scope."""
+    """Returns the global variables, those shared by all tasks, filtered by scope.
+
+    Args:
+        scope: Regular expression that names must match at their start; None takes all.
+    """
     return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
 
 
 @export("local_variables")
 def local_variables(scope: str | None = None) -> list[Any]:
-    """Returns the variables private to this process."""
+    """Returns the variables private to this process.
+
+    Args:
+        scope: Regular expression that names must match at their start; None takes all.
+    """
     return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
 
 
 @export("trainable_variables")
 def trainable_variables(scope: str | None = None) -> list[Any]:
-    """Returns the variables that optimizers update."""
+    """Returns the variables that optimizers update.
+
+    Args:
+        scope: Regular expression that names must match at their start; None takes all.
+    """
     return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
 
 
 @export("model_variables")
 def model_variables(scope: str | None = None) -> list[Any]:
-    """Returns the variables of the collection `MODEL_VARIABLES`."""
+    """Returns the variables of the collection `MODEL_VARIABLES`.
+
+    Args:
+        scope: Regular expression that names must match at their start; None takes all.
+    """
     return get_default_graph().get_collection(GraphKeys.MODEL_VARIABLES, scope)
 
 
 @export("moving_average_variables")
 def moving_average_variables(scope: str | None = None) -> list[Any]:
-    """Returns the variables that have a moving average."""
+    """Returns the variables that have a moving average.
+
+    Args:
+        scope: Regular expression that names must match at their start; None takes all.
+    """
     return get_default_graph().get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
 
 
 @export("initialize_variables", "variables_initializer", "initializers.variables")
 def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operation:
-    """Returns an operation that initializes the variables."""
+    """Returns an operation that initializes the variables.
+
+    Args:
+        var_list: The variables to initialize.
+    """
     for variable in var_list:
         require_members("var_list", variable, "variables", "initializer")
     return group(*[variable.initializer for variable in var_list], name=name)

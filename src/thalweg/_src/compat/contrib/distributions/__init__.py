@@ -1,1 +1,30 @@
 """tf.contrib.distributions: bijectors, compound, multivariate and relaxed distributions."""
+
+# What parameters mean throughout this package; base/documentation.py adds the texts to docstrings.
+PARAMETERS: dict[str, str] = {
+    "bijector": "The bijector applied to samples.",
+    "bijectors": "The bijectors; the last is applied first.",
+    "cat": "The Categorical that chooses a component.",
+    "components": "The component distributions.",
+    "components_distribution": "The components, along the last batch dimension.",
+    "covariance_matrix": "The covariance matrix.",
+    "distribution": "The base distribution.",
+    "dtype": "Type of the inputs.",
+    "forward_min_event_ndims": "Smallest number of dimensions of an input event.",
+    "graph_parents": "Tensors that the bijector depends on.",
+    "hinge_softness": "How softly the function bends at 0; 1 by default.",
+    "inverse_min_event_ndims": "Smallest number of dimensions of an output event.",
+    "is_constant_jacobian": "Whether the Jacobian does not depend on the input.",
+    "logits": "Log odds, or unscaled log probabilities; give these or `probs`.",
+    "mixture_distribution": "The Categorical that chooses a component.",
+    "name": "Name of the distribution.",
+    "rate": "The rate, the inverse scale.",
+    "reinterpreted_batch_ndims": "Number of batch dimensions that become event dimensions; by default all but one.",
+    "scale": "Scale: the standard deviation, or the width.",
+    "scale_diag": "Diagonal of the scale.",
+    "scale_identity_multiplier": "Factor of an identity matrix that is added to the scale.",
+    "scale_tril": "Lower triangular scale.",
+    "shift": "What is added.",
+    "temperature": "Temperature of the relaxation.",
+    "use_static_graph": "Accepted for compatibility; it has no effect.",
+}

@@ -27,6 +27,9 @@ class Bijector:
     """The base class of bijectors; a subclass defines `_forward`, `_inverse` and one `_..._log_det_jacobian`.
 
     `forward_min_event_ndims` is the rank of the events that the function maps: 0 for scalars.
+
+    Args:
+        name: A name for the operations that are added to the graph.
     """
 
     name = ReadOnly[str]("The name of the bijector.")
@@ -113,7 +116,11 @@ class Bijector:
 
 @export("contrib.distributions.bijectors.Identity")
 class Identity(Bijector):
-    """The identity bijector."""
+    """The identity bijector.
+
+    Args:
+        name: A name for the operations that are added to the graph.
+    """
 
     def __init__(self, validate_args: bool = False, name: str = "identity") -> None:
         super().__init__(is_constant_jacobian=True, validate_args=validate_args, forward_min_event_ndims=0, name=name)
@@ -129,7 +136,11 @@ class Identity(Bijector):
 
 
 class _ScalarBijector(Bijector):
-    """The base class of scalar bijectors."""
+    """The base class of scalar bijectors.
+
+    Args:
+        name: A name for the operations that are added to the graph.
+    """
 
     def __init__(self, validate_args: bool = False, name: str | None = None) -> None:
         super().__init__(validate_args=validate_args, forward_min_event_ndims=0, name=name)
@@ -179,7 +190,11 @@ class Tanh(_ScalarBijector):
 
 @export("contrib.distributions.bijectors.Softplus")
 class Softplus(_ScalarBijector):
-    """The bijector log(1 + exp(x))."""
+    """The bijector log(1 + exp(x)).
+
+    Args:
+        name: A name for the operations that are added to the graph.
+    """
 
     def __init__(self, hinge_softness: Any = None, validate_args: bool = False, name: str = "softplus") -> None:
         super().__init__(validate_args, name)
@@ -198,7 +213,11 @@ class Softplus(_ScalarBijector):
 
 @export("contrib.distributions.bijectors.Affine")
 class Affine(Bijector):
-    """The bijector scale * x + shift, with a sum of multiple of the identity, diagonal and triangular scale."""
+    """The bijector scale * x + shift, with a sum of multiple of the identity, diagonal and triangular scale.
+
+    Args:
+        name: A name for the operations that are added to the graph.
+    """
 
     def __init__(
         self,
@@ -253,7 +272,12 @@ class Affine(Bijector):
 
 @export("contrib.distributions.bijectors.AffineScalar")
 class AffineScalar(Bijector):
-    """The scalar bijector scale * x + shift."""
+    """The scalar bijector scale * x + shift.
+
+    Args:
+        scale: The factor.
+        name: A name for the operations that are added to the graph.
+    """
 
     def __init__(
         self,
@@ -278,7 +302,12 @@ class AffineScalar(Bijector):
 
 @export("contrib.distributions.bijectors.Invert")
 class Invert(Bijector):
-    """The inverse of another bijector."""
+    """The inverse of another bijector.
+
+    Args:
+        bijector: The bijector to invert.
+        name: A name for the operations that are added to the graph.
+    """
 
     def __init__(self, bijector: Bijector, validate_args: bool = False, name: str | None = None) -> None:
         require_kind("bijector", bijector, Bijector, "a Bijector")
@@ -302,7 +331,11 @@ class Invert(Bijector):
 
 @export("contrib.distributions.bijectors.Chain")
 class Chain(Bijector):
-    """The composition of bijectors; the last one is applied first."""
+    """The composition of bijectors; the last one is applied first.
+
+    Args:
+        name: A name for the operations that are added to the graph.
+    """
 
     def __init__(
         self, bijectors: Sequence[Bijector] | None = None, validate_args: bool = False, name: str | None = None

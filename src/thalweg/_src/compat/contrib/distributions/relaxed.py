@@ -64,7 +64,11 @@ class _OneHotBase(Distribution):
 
 @export("contrib.distributions.OneHotCategorical")
 class OneHotCategorical(_OneHotBase):
-    """The categorical distribution with one-hot samples."""
+    """The categorical distribution with one-hot samples.
+
+    Args:
+        dtype: Type of the samples.
+    """
 
     def __init__(
         self,
@@ -263,7 +267,13 @@ class Binomial(ScalarDistribution):
 
 @export("contrib.distributions.Poisson")
 class Poisson(ScalarDistribution):
-    """The Poisson distribution with rate `rate`."""
+    """The Poisson distribution with rate `rate`.
+
+    Args:
+        rate: Expected number of events.
+        log_rate: Logarithm of the rate, in place of `rate`.
+        interpolate_nondiscrete: Accepted for compatibility; densities are always interpolated.
+    """
 
     _parameter_names = ("rate",)
     rate = ReadOnly[Tensor]("The rate.")

@@ -256,7 +256,11 @@ class InverseGamma(ScalarDistribution):
 
 @export("contrib.distributions.Chi2")
 class Chi2(Gamma):
-    """The chi-squared distribution with `df` degrees of freedom."""
+    """The chi-squared distribution with `df` degrees of freedom.
+
+    Args:
+        df: The degrees of freedom.
+    """
 
     _parameter_names = ("df",)
     df = ReadOnly[Tensor]("The degrees of freedom.")

@@ -40,13 +40,21 @@ def arg_scope_func_key(op: Any) -> str:
 
 @export("contrib.framework.has_arg_scope", "contrib.slim.has_arg_scope")
 def has_arg_scope(func: Any) -> bool:
-    """Returns whether a function takes default arguments from `arg_scope`."""
+    """Returns whether a function takes default arguments from `arg_scope`.
+
+    Args:
+        func: The function.
+    """
     return arg_scope_func_key(func) in _ARGUMENTS
 
 
 @export("contrib.framework.arg_scoped_arguments", "contrib.slim.arg_scoped_arguments")
 def arg_scoped_arguments(func: Any) -> tuple[str, ...]:
-    """Returns the names of the arguments that scopes can set."""
+    """Returns the names of the arguments that scopes can set.
+
+    Args:
+        func: The function.
+    """
     if not has_arg_scope(func):
         raise ValueError(f"{func} is not decorated with @add_arg_scope")
     return _ARGUMENTS[arg_scope_func_key(func)]
@@ -55,7 +63,12 @@ def arg_scoped_arguments(func: Any) -> tuple[str, ...]:
 @export("contrib.framework.arg_scope", "contrib.slim.arg_scope")
 @contextlib.contextmanager
 def arg_scope(list_ops_or_scope: Any, **kwargs: Any) -> Iterator[Scope]:
-    """Context manager that sets default arguments of functions, or re-enters a scope returned by `with ... as`."""
+    """Context manager that sets default arguments of functions, or re-enters a scope returned by `with ... as`.
+
+    Args:
+        list_ops_or_scope: Functions that take arguments from scopes, or a scope made before.
+        **kwargs: The arguments, by name.
+    """
     if isinstance(list_ops_or_scope, dict):
         if kwargs:
             raise ValueError(
@@ -93,7 +106,11 @@ def _full_name(function: Any) -> str:
 
 @export("contrib.framework.add_arg_scope", "contrib.slim.add_arg_scope")
 def add_arg_scope(func: _Function) -> _Function:
-    """Decorator: the function takes default arguments from `arg_scope`."""
+    """Decorator: the function takes default arguments from `arg_scope`.
+
+    Args:
+        func: The function.
+    """
     key = arg_scope_func_key(func)
 
     @functools.wraps(func)

@@ -41,7 +41,11 @@ def _require_instructions(instructions: str) -> None:
 
 @export("contrib.framework.deprecated")
 def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> Callable[[Any], Any]:
-    """Returns a decorator that warns when a deprecated function or class is used, once or every time."""
+    """Returns a decorator that warns when a deprecated function or class is used, once or every time.
+
+    Args:
+        date: Date after which it may go, as YYYY-MM-DD.
+    """
     _require_instructions(instructions)
 
     def decorate(function: Any) -> Any:
@@ -78,7 +82,13 @@ def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> C
 def deprecated_args(
     date: str | None, instructions: str, *deprecated_arg_names_or_tuples: Any, **kwargs: Any
 ) -> Callable[[Function], Function]:
-    """Returns a decorator that warns when a deprecated argument is given; for (name, value), unless it is the value."""
+    """Returns a decorator that warns when a deprecated argument is given; for (name, value), unless it is the value.
+
+    Args:
+        date: Date after which it may go, as YYYY-MM-DD.
+        *deprecated_arg_names_or_tuples: Names of arguments, or pairs of a name and a value that is still fine.
+        **kwargs: `warn_once`: whether it warns once, not at each use.
+    """
     _require_instructions(instructions)
     if not deprecated_arg_names_or_tuples:
         raise ValueError("Specify which argument is deprecated.")
@@ -96,7 +106,12 @@ def deprecated_args(
 def deprecated_arg_values(
     date: str | None, instructions: str, warn_once: bool = True, **deprecated_kwargs: Any
 ) -> Callable[[Function], Function]:
-    """Returns a decorator that warns when an argument has a deprecated value."""
+    """Returns a decorator that warns when an argument has a deprecated value.
+
+    Args:
+        date: Date after which it may go, as YYYY-MM-DD.
+        **deprecated_kwargs: Deprecated values, by argument.
+    """
     _require_instructions(instructions)
     if not deprecated_kwargs:
         raise ValueError("Specify which argument values are deprecated.")

@@ -16,7 +16,12 @@ from thalweg._src.training.variables.initializers import Zeros
 
 @export("contrib.framework.get_graph_from_inputs")
 def get_graph_from_inputs(op_input_list: Any, graph: Graph | None = None) -> Graph:
-    """Returns the graph of tensors and operations; a given graph must be the graph of all of them."""
+    """Returns the graph of tensors and operations; a given graph must be the graph of all of them.
+
+    Args:
+        op_input_list: Tensors and operations.
+        graph: The graph they must belong to, if given.
+    """
     for element in op_input_list:
         found = getattr(element, "graph", None)
         if graph is not None and found is not None and found is not graph:

@@ -55,7 +55,12 @@ def with_same_shape(expected_tensor: TensorLike, tensor: TensorLike) -> Any:
 def remove_squeezable_dimensions(
     predictions: TensorLike, labels: TensorLike, name: str | None = None
 ) -> tuple[Any, Any]:
-    """Removes a last axis of size 1 from the tensor whose rank is higher by 1."""
+    """Removes a last axis of size 1 from the tensor whose rank is higher by 1.
+
+    Args:
+        predictions: The predictions.
+        labels: The labels.
+    """
     with name_scope(name, "remove_squeezable_dimensions", [predictions, labels]):
         labels, predictions = squeeze_to_common_rank(labels, predictions)[:2]
         return predictions, labels
@@ -63,7 +68,11 @@ def remove_squeezable_dimensions(
 
 @export("contrib.framework.assert_scalar_int")
 def assert_scalar_int(tensor: TensorLike, name: str | None = None) -> Any:
-    """Raises ValueError if the tensor is not an int32 or int64 scalar."""
+    """Raises ValueError if the tensor is not an int32 or int64 scalar.
+
+    Args:
+        tensor: The tensor to check.
+    """
     with name_scope(name, "assert_scalar_int", [tensor]):
         tensor = convert_to_tensor(tensor)
         if tensor.dtype not in (dtypes.int32, dtypes.int64):

@@ -47,7 +47,16 @@ def variable(
     synchronization: VariableSynchronization = VariableSynchronization.AUTO,
     aggregation: VariableAggregation = VariableAggregation.NONE,
 ) -> Any:
-    """Returns the variable with a name in the current variable scope, on a device."""
+    """Returns the variable with a name in the current variable scope, on a device.
+
+    Args:
+        name: Name of the variable in the current scope.
+        shape: Shape of the variable.
+        dtype: Element type of the variable.
+        initializer: Function or value that gives the initial value; by default that of the scope.
+        collections: Collections that a new variable is added to.
+        device: Device of the variable: a name or a function.
+    """
     collections = list(collections) if collections is not None else [GraphKeys.GLOBAL_VARIABLES]
     with device_scope(device or ""):
         return (custom_getter or get_variable)(
@@ -82,7 +91,12 @@ def local_variable(
     name: str | None = None,
     use_resource: bool | None = None,
 ) -> Any:
-    """Returns a new local variable, which is neither saved nor trained."""
+    """Returns a new local variable, which is neither saved nor trained.
+
+    Args:
+        initial_value: The value before training.
+        name: Name of the variable.
+    """
     return Variable(**locals(), trainable=False, collections=[GraphKeys.LOCAL_VARIABLES])
 
 
@@ -158,7 +172,12 @@ def get_unique_variable(var_op_name: str) -> Any:
 
 @export("contrib.framework.get_variables_to_restore", "contrib.slim.get_variables_to_restore")
 def get_variables_to_restore(include: Sequence[str] | None = None, exclude: Sequence[str] | None = None) -> list[Any]:
-    """Returns the variables of the included scopes, by default all, without those of the excluded ones."""
+    """Returns the variables of the included scopes, by default all, without those of the excluded ones.
+
+    Args:
+        include: Scopes to include; None includes all.
+        exclude: Scopes to exclude.
+    """
     for name, scopes in (("include", include), ("exclude", exclude)):
         if scopes is not None and not isinstance(scopes, list | tuple):
             raise ValueError(f"{name}: expected scopes in a list, or None, received {scopes!r}")
@@ -174,7 +193,14 @@ def filter_variables(
     exclude_patterns: Sequence[str] | None = None,
     reg_search: bool = True,
 ) -> list[Any]:
-    """Returns the variables whose names match one of the patterns to include and none of those to exclude."""
+    """Returns the variables whose names match one of the patterns to include and none of those to exclude.
+
+    Args:
+        var_list: The variables.
+        include_patterns: Regular expressions of names to include; None includes all.
+        exclude_patterns: Regular expressions of names to exclude.
+        reg_search: Whether a pattern may match anywhere in a name, not only at its start.
+    """
     matches = re.search if reg_search else re.match
     if include_patterns is not None:
         var_list = [v for v in var_list if any(matches(p, v.op.name) for p in include_patterns)]

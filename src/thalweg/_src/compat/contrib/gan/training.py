@@ -93,6 +93,8 @@ def cyclegan_loss(
     """Returns the losses of both directions, each with the weighted cycle consistency loss.
 
     Args:
+        cycle_consistency_loss_fn: Function from a CycleGANModel to a loss.
+        cycle_consistency_loss_weight: Weight of that loss.
         **kwargs: Further arguments of `gan_loss`.
     """
     consistency = cycle_consistency_loss_fn(model, add_summaries=kwargs.get("add_summaries", True))
@@ -117,6 +119,10 @@ def gan_train_ops(
     """Returns the training operations of a model; none of them changes the global step but its own increment.
 
     Args:
+        loss: The losses.
+        generator_optimizer: The optimizer of the generator.
+        discriminator_optimizer: The optimizer of the discriminator.
+        check_for_unused_update_ops: Whether update operations outside of both networks are refused.
         is_chief: Accepted for compatibility; it has no effect.
         **kwargs: Further arguments of `tf.contrib.training.create_train_op`.
     """

@@ -29,7 +29,12 @@ _EPSILON = 1e-10  # keeps roots and logs of squared distances finite
 
 @export("contrib.image.dense_image_warp")
 def dense_image_warp(image: TensorLike, flow: TensorLike, name: str = "dense_image_warp") -> Tensor:
-    """Warps images: each output pixel is sampled bilinearly at its position minus the flow."""
+    """Warps images: each output pixel is sampled bilinearly at its position minus the flow.
+
+    Args:
+        image: Images [batch, height, width, channels].
+        flow: Displacements [batch, height, width, (row, column)].
+    """
     with name_scope(name, "dense_image_warp", [image, flow]):
         image, flow = convert_to_tensor(image, name="image"), convert_to_tensor(flow, name="flow")
         batch, height, width, channels = _sizes(image)
@@ -164,6 +169,13 @@ def sparse_image_warp(
     """Warps images so that control points [batch, count, (row, column)] move to new positions.
 
     Returns the images and the flow. `num_boundary_points` fixes the corners (1) and further points of each edge.
+
+    Args:
+        image: Images [batch, height, width, channels].
+        source_control_point_locations: Points [batch, count, (row, column)] of the images.
+        dest_control_point_locations: Where these points go.
+        interpolation_order: Order of the spline.
+        num_boundary_points: Number of fixed points of each edge; 0 fixes none, 1 the corners.
     """
     with name_scope(name, "sparse_image_warp", [image, source_control_point_locations]):
         image = convert_to_tensor(image)

@@ -59,6 +59,14 @@ def batch_norm(
     """Normalizes each channel by the batch if is_training, otherwise by moving averages.
 
     `updates_collections=None` updates the averages whenever the outputs are computed.
+
+    Args:
+        decay: Decay of the moving averages; near 1 for large data sets.
+        param_regularizers: Regularizers by variable: "beta", "gamma".
+        updates_collections: Collections for the updates of the averages; None updates them with the output.
+        batch_weights: Weight of each example in the statistics.
+        zero_debias_moving_mean: Whether the moving mean is corrected for its start at zero.
+        renorm_decay: Decay of the moving averages of the renormalization.
     """
     if data_format not in ("NCHW", "NHWC"):
         raise ValueError("data_format has to be either NCHW or NHWC.")

@@ -146,7 +146,11 @@ def separable_convolution2d(
     trainable: bool = True,
     scope: str | VariableScope | None = None,
 ) -> Tensor:
-    """Applies a depthwise convolution, and unless num_outputs is None a pointwise one."""
+    """Applies a depthwise convolution, and unless num_outputs is None a pointwise one.
+
+    Args:
+        num_outputs: Number of output channels; None skips the pointwise step.
+    """
     layout = _layout(data_format, "NHWC", "NCHW")
     with layer_scope(scope, "SeparableConv2d", inputs, reuse, _SEPARABLE) as opened:
         inputs = convert_to_tensor(inputs)

@@ -39,7 +39,11 @@ from thalweg._src.training.variables.variable_scope import ReuseMode, VariableSc
 @add_arg_scope
 @weighted_layer("fully_connected")
 def fully_connected(inputs: TensorLike, num_outputs: int) -> Any:
-    """Returns activation(inputs * weights + biases); a normalizer replaces the biases."""
+    """Returns activation(inputs * weights + biases); a normalizer replaces the biases.
+
+    Args:
+        num_outputs: Number of output units.
+    """
     if not isinstance(num_outputs, int) and not hasattr(num_outputs, "__index__"):
         raise ValueError(f"num_outputs type should be an integer, got {num_outputs!r}.")
     return Dense, {"units": num_outputs}
@@ -70,7 +74,12 @@ def bias_add(
     data_format: str = "NHWC",
     scope: str | VariableScope | None = None,
 ) -> Tensor:
-    """Adds a bias to each channel."""
+    """Adds a bias to each channel.
+
+    Args:
+        initializer: Initializer of the bias.
+        regularizer: Function to a penalty.
+    """
     if data_format not in ("NCHW", "NHWC"):
         raise ValueError("data_format has to be either NCHW or NHWC.")
     with layer_scope(scope, "BiasAdd", inputs, reuse) as opened:
@@ -98,7 +107,11 @@ def one_hot_encoding(
     outputs_collections: Sequence[str] | None = None,
     scope: str | None = None,
 ) -> Tensor:
-    """Returns a one-hot vector for each label."""
+    """Returns a one-hot vector for each label.
+
+    Args:
+        labels: Integer labels.
+    """
     with name_scope(scope, "OneHotEncoding", [labels, num_classes]) as opened:
         labels = convert_to_tensor(labels)
         if labels.dtype == dtypes.int32:
@@ -119,7 +132,11 @@ def embed_sequence(
     scope: str | VariableScope | None = None,
     reuse: bool | ReuseMode | None = None,
 ) -> Tensor:
-    """Returns an embedding for each id, from a new table; with `unique` each distinct id is looked up once."""
+    """Returns an embedding for each id, from a new table; with `unique` each distinct id is looked up once.
+
+    Args:
+        unique: Whether each different id is looked up once.
+    """
     if not (reuse or (vocab_size and embed_dim)):
         raise ValueError(
             f"Must specify vocab size and embedding dimension when not reusing. Got {vocab_size}, {embed_dim}"
@@ -136,7 +153,11 @@ def embed_sequence(
 def embedding_lookup_unique(
     params: TensorLike | PartitionedVariable, ids: TensorLike, partition_strategy: str = "mod", name: str | None = None
 ) -> Tensor:
-    """Returns the embeddings of ids, with each distinct id looked up once."""
+    """Returns the embeddings of ids, with each distinct id looked up once.
+
+    Args:
+        ids: Integer ids to look up.
+    """
     with name_scope(name, "EmbeddingLookupUnique", [params, ids]):
         ids = convert_to_tensor(ids)
         found, places = unique(reshape(ids, [-1]))

@@ -109,7 +109,11 @@ def legacy_fully_connected(
     weight_regularizer: Callable[..., Any] | None = None,
     bias_regularizer: Callable[..., Any] | None = None,
 ) -> Tensor:
-    """Returns activation(x * weights + bias) over the last dimension of x."""
+    """Returns activation(x * weights + bias) over the last dimension of x.
+
+    Args:
+        name: Name of the layer.
+    """
     with variable_scope(name, "fully_connected", [x]):
         x = convert_to_tensor(x)
         sizes = x.get_shape().as_list()
@@ -177,7 +181,15 @@ def gdn(
     name: str | None = None,
     reuse: bool | ReuseMode | None = None,
 ) -> Tensor:
-    """Divides (or multiplies, if inverse) each channel by sqrt(beta + gamma * squared channels), after Ballé et al."""
+    """Divides (or multiplies, if inverse) each channel by sqrt(beta + gamma * squared channels), after Ballé et al.
+
+    Args:
+        inverse: Whether the inverse transform is computed.
+        beta_min: Smallest value of beta.
+        gamma_init: First value of the diagonal of gamma.
+        reparam_offset: Offset of the reparameterization of beta and gamma, which keeps them positive.
+        name: Name of the layer.
+    """
     with layer_scope(name, "GDN", inputs, reuse):
         inputs = convert_to_tensor(inputs)
         rank = len(inputs.get_shape().as_list())

@@ -150,7 +150,14 @@ def group_norm(
     scope: str | VariableScope | None = None,
     mean_close_to_zero: bool = False,
 ) -> Tensor:
-    """Normalizes groups of channels of each example, after Wu and He."""
+    """Normalizes groups of channels of each example, after Wu and He.
+
+    Args:
+        groups: Number of groups of channels.
+        channels_axis: The axis of the channels.
+        reduction_axes: The axes to average over, besides those of a group.
+        mean_close_to_zero: Accepted for compatibility; the statistics are computed in one way.
+    """
     with layer_scope(scope, "GroupNorm", inputs, reuse) as opened:
         inputs = convert_to_tensor(inputs)
         rank = _rank(inputs)

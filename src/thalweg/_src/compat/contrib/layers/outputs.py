@@ -58,7 +58,11 @@ def append_tensor_alias(tensor: Any, alias: str) -> Any:
 
 @export("contrib.layers.utils.gather_tensors_aliases", "contrib.slim.utils.gather_tensors_aliases")
 def gather_tensors_aliases(tensors: Any) -> list[str]:
-    """Returns the aliases of all tensors."""
+    """Returns the aliases of all tensors.
+
+    Args:
+        tensors: The tensors.
+    """
     return [alias for tensor in tensors for alias in get_tensor_aliases(tensor)]
 
 
@@ -95,7 +99,11 @@ def convert_collection_to_dict(collection: Any, clear_collection: bool = False) 
 def finished(
     outputs: Tensor, scope: Any, normalizer_fn: Any, normalizer_params: Any, activation_fn: Any, collections: Any
 ) -> Tensor:
-    """Applies the normalizer and the activation to the outputs of a layer, and adds them to collections."""
+    """Applies the normalizer and the activation to the outputs of a layer, and adds them to collections.
+
+    Args:
+        scope: Name under which the outputs are collected.
+    """
     if normalizer_fn is not None:
         outputs = normalizer_fn(outputs, **(normalizer_params or {}))
     if activation_fn is not None:
@@ -134,7 +142,7 @@ def preset(function: Callable[..., Any], name: str, doc: str, **arguments: Any) 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = doc
     call.__signature__ = inspect.signature(functools.partial(function, **arguments))  # type: ignore[attr-defined]
-    call.func = function  # type: ignore[attr-defined]
+    call.func = call.__parameters_of__ = function  # type: ignore[attr-defined]
     return call
 
 

@@ -41,7 +41,9 @@ def _pool(layer_class: Any, default: str, name: str, formats: tuple[str, str], d
             return collect_named_outputs(outputs_collections, opened, layer(inputs))  # type: ignore[no-any-return]
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
+    function.__doc__ = (
+        f"{doc}\n\nArgs:\n    kernel_size: Size of the window along each spatial dimension, or one number for all."
+    )
     return add_arg_scope(function)
 
 
@@ -72,7 +74,12 @@ def pool(
     outputs_collections: Sequence[str] | None = None,
     scope: str | None = None,
 ) -> Tensor:
-    """Pools over windows of any number of spatial dimensions."""
+    """Pools over windows of any number of spatial dimensions.
+
+    Args:
+        kernel_size: Size of the window along each spatial dimension, or one number for all.
+        dilation_rate: Distance between the elements of the window along each spatial dimension.
+    """
     require_text("pooling_type", pooling_type)
     with name_scope(scope, f"{pooling_type.lower()}_pool", [inputs]) as opened:
         inputs = convert_to_tensor(inputs)

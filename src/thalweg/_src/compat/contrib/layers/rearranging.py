@@ -36,7 +36,12 @@ from thalweg._src.training.variables.variable_scope import ReuseMode, VariableSc
 @export("contrib.layers.maxout", "contrib.slim.maxout")
 @add_arg_scope
 def maxout(inputs: TensorLike, num_units: int, axis: int = -1, scope: str | None = None) -> Tensor:
-    """Returns the maximum of each group along an axis, whose size becomes num_units."""
+    """Returns the maximum of each group along an axis, whose size becomes num_units.
+
+    Args:
+        num_units: Size of the axis afterwards.
+        axis: The axis of the units.
+    """
     with name_scope(scope, "MaxOut", [inputs]):
         inputs = convert_to_tensor(inputs)
         sizes: list[Any] = inputs.get_shape().as_list()
@@ -63,7 +68,13 @@ def spatial_softmax(
     trainable: bool = True,
     data_format: str = "NHWC",
 ) -> Tensor:
-    """Returns the expected coordinates in [-1, 1] under the softmax of each channel, [batch, 2 * channels]."""
+    """Returns the expected coordinates in [-1, 1] under the softmax of each channel, [batch, 2 * channels].
+
+    Args:
+        features: Images [batch, height, width, channels].
+        temperature: The temperature; lower ones are more selective.
+        data_format: "NHWC" or "NCHW".
+    """
     if data_format not in ("NHWC", "NCHW"):
         raise ValueError("data_format has to be either NCHW or NHWC.")
     with layer_scope(name, "spatial_softmax", features):
@@ -177,7 +188,11 @@ def sequence_to_images(
 @export("contrib.layers.poincare_normalize", "contrib.slim.poincare_normalize")
 @add_arg_scope
 def poincare_normalize(x: TensorLike, axis: int = 1, epsilon: float = 1e-5, name: str | None = None) -> Tensor:
-    """Projects vectors outside the unit ball into it."""
+    """Projects vectors outside the unit ball into it.
+
+    Args:
+        epsilon: Margin to the unit sphere.
+    """
     with name_scope(name, "poincare_normalize", [x]):
         x = convert_to_tensor(x, name="x")
         inverse = rsqrt(reduce_sum(square(x), axis, keepdims=True))
@@ -203,5 +218,10 @@ def recompute_grad(
     """Returns a function whose gradient recomputes it, or a decorator.
 
     The second computation always waits for the gradients; the other arguments therefore have no effect.
+
+    Args:
+        fn: The function to wrap; None returns a decorator.
+        use_data_dep: Accepted for compatibility; recomputation always waits for the gradient.
+        tupleize_grads: Accepted for compatibility; recomputation always waits for the gradient.
     """
     return recomputed if fn is None else recomputed(fn)

@@ -20,13 +20,23 @@ Regularizer = Callable[[Any], Any]
 
 @export("contrib.layers.l1_regularizer", "contrib.slim.l1_regularizer", "contrib.slim.regularizers.l1_regularizer")
 def l1_regularizer(scale: float, scope: str | None = None) -> Regularizer:
-    """Returns the regularizer scale * sum(|weights|)."""
+    """Returns the regularizer scale * sum(|weights|).
+
+    Args:
+        scale: Factor of the penalty.
+        scope: Name scope of the operations.
+    """
     return _scaled(scale, scope, "l1_regularizer", lambda weights: reduce_sum(abs(weights)))
 
 
 @export("contrib.layers.l2_regularizer", "contrib.slim.l2_regularizer", "contrib.slim.regularizers.l2_regularizer")
 def l2_regularizer(scale: float, scope: str | None = None) -> Regularizer:
-    """Returns the regularizer scale * sum(weights ** 2) / 2."""
+    """Returns the regularizer scale * sum(weights ** 2) / 2.
+
+    Args:
+        scale: Factor of the penalty.
+        scope: Name scope of the operations.
+    """
     return _scaled(scale, scope, "l2_regularizer", l2_loss)
 
 
@@ -51,7 +61,13 @@ def _scaled(scale: Any, scope: str | None, title: str, measure: Callable[[Any], 
     "contrib.layers.l1_l2_regularizer", "contrib.slim.l1_l2_regularizer", "contrib.slim.regularizers.l1_l2_regularizer"
 )
 def l1_l2_regularizer(scale_l1: float = 1.0, scale_l2: float = 1.0, scope: str | None = None) -> Regularizer:
-    """Returns the sum of an l1 and an l2 regularizer."""
+    """Returns the sum of an l1 and an l2 regularizer.
+
+    Args:
+        scale_l1: Factor of the L1 penalty.
+        scale_l2: Factor of the L2 penalty.
+        scope: Name scope of the operations.
+    """
     for key, scale in (("scale_l1", scale_l1), ("scale_l2", scale_l2)):
         if isinstance(scale, numbers.Integral):
             raise ValueError(f"{key} cannot be an integer: {scale}")
@@ -67,7 +83,12 @@ def l1_l2_regularizer(scale_l1: float = 1.0, scale_l2: float = 1.0, scope: str |
 
 @export("contrib.layers.sum_regularizer", "contrib.slim.sum_regularizer", "contrib.slim.regularizers.sum_regularizer")
 def sum_regularizer(regularizer_list: Sequence[Regularizer | None], scope: str | None = None) -> Regularizer | None:
-    """Returns the sum of regularizers without those that are None; None if there are none."""
+    """Returns the sum of regularizers without those that are None; None if there are none.
+
+    Args:
+        regularizer_list: The regularizers; None entries are left out.
+        scope: Name scope of the operations.
+    """
     regularizers = [regularizer for regularizer in regularizer_list if regularizer is not None]
     if not regularizers:
         return None
@@ -86,7 +107,12 @@ def sum_regularizer(regularizer_list: Sequence[Regularizer | None], scope: str |
     "contrib.slim.regularizers.apply_regularization",
 )
 def apply_regularization(regularizer: Regularizer, weights_list: Sequence[Any] | None = None) -> Tensor:
-    """Returns the sum of the penalties of weights, by default of the collection WEIGHTS, and adds it to the losses."""
+    """Returns the sum of the penalties of weights, by default of the collection WEIGHTS, and adds it to the losses.
+
+    Args:
+        regularizer: Function from a tensor to a penalty.
+        weights_list: The weights; by default the collection `WEIGHTS`.
+    """
     weights = get_collection(GraphKeys.WEIGHTS) if weights_list is None else list(weights_list)
     if not weights:
         raise ValueError("No weights to regularize.")

@@ -1,1 +1,32 @@
 """tf.contrib.legacy_seq2seq: sequence-to-sequence models over lists of tensors, unrolled in the graph."""
+
+# What parameters mean throughout this package; base/documentation.py adds the texts to docstrings.
+PARAMETERS: dict[str, str] = {
+    "attention_states": "States to attend to, [batch, length, size].",
+    "buckets": "Pairs (encoder length, decoder length).",
+    "dec_cells_dict": "Cell of each decoder, by name.",
+    "decoder_inputs": "List of inputs [batch, ...] of the decoder, one for each step.",
+    "decoder_inputs_dict": "Inputs of each decoder, by name.",
+    "dtype": "Type of the states.",
+    "embedding_size": "Size of an embedded symbol.",
+    "enc_cell": "The cell of the encoder.",
+    "encoder_inputs": "List of inputs [batch, ...] of the encoder, one for each step.",
+    "feed_previous": "Whether the decoder gets its own last symbol as input: a bool or a boolean tensor.",
+    "initial_state": "First state of the decoder.",
+    "initial_state_attention": "Whether the first attention comes from the first state, not from zeros.",
+    "logits": "List of logits [batch, symbols], one for each step.",
+    "loop_function": "Function `(output, step)` that makes the next input; None takes the given inputs.",
+    "num_decoder_symbols": "Number of symbols of the decoder.",
+    "num_decoder_symbols_dict": "Number of symbols of each decoder, by name.",
+    "num_encoder_symbols": "Number of symbols of the encoder.",
+    "num_heads": "Number of attention heads.",
+    "num_symbols": "Number of symbols.",
+    "output_projection": "Pair (weights, biases) from outputs to symbols, or None.",
+    "output_size": "Size of the outputs.",
+    "per_example_loss": "Whether losses are returned for each example, not averaged.",
+    "scope": "Name or object of the variable scope.",
+    "seq2seq": "Function `(encoder_inputs, decoder_inputs)` that returns outputs and state.",
+    "targets": "List of true symbols [batch], one for each step.",
+    "update_embedding_for_previous": "Whether gradients of fed-back symbols reach the embedding.",
+    "weights": "List of weights [batch], one for each step.",
+}

@@ -118,7 +118,12 @@ def f1_score(
     num_thresholds: int = 200,
     name: str | None = None,
 ) -> Result:
-    """Returns the best F1 score over evenly spaced thresholds."""
+    """Returns the best F1 score over evenly spaced thresholds.
+
+    Args:
+        labels: Labels, converted to bool.
+        predictions: Predictions in [0, 1].
+    """
     with variable_scope(name, "f1", [labels, predictions]):
         inner = [(i + 1) / (num_thresholds - 1) for i in range(num_thresholds - 2)]
         at = [0.0 - _SMALL, *inner, 1.0 + _SMALL]

@@ -65,7 +65,12 @@ streaming_true_positives_at_thresholds = _streaming(thresholds.true_positives_at
 def streaming_recall_at_k(
     predictions: TensorLike, labels: TensorLike, k: int, weights: TensorLike | None = None, name: str | None = None
 ) -> Result:
-    """Returns the fraction of rows whose label is among the k highest predictions."""
+    """Returns the fraction of rows whose label is among the k highest predictions.
+
+    Args:
+        predictions: Scores [batch, classes].
+        labels: True classes: a tensor, dense or sparse.
+    """
     found = cast(in_top_k(predictions, labels, k), dtypes.float32)
     return means.mean(found, weights, name=name or f"recall_at_{k}")
 
@@ -74,7 +79,11 @@ def streaming_recall_at_k(
 def accuracy(
     predictions: TensorLike, labels: TensorLike, weights: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
-    """Returns the fraction of equal predictions and labels in one batch."""
+    """Returns the fraction of equal predictions and labels in one batch.
+
+    Args:
+        name: A name for the operations that are added to the graph.
+    """
     predictions, labels = convert_to_tensor(predictions), convert_to_tensor(labels)
     if predictions.dtype != labels.dtype:
         raise ValueError(f"Dtypes of predictions and labels differ: {predictions.dtype.name} and {labels.dtype.name}")

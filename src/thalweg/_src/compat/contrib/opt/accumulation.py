@@ -39,6 +39,9 @@ class AccumulatingOptimizer(Optimizer):
 
     The other runs accumulate their gradients, and that run applies the mean. Slots and the global step change with the
     updates, not with the runs. Sparse gradients stay sparse: their rows are stored until they are applied.
+
+    Args:
+        steps: Number of steps whose gradients are averaged.
     """
 
     steps = ReadOnly[int]("The number of runs per update.")

@@ -78,7 +78,12 @@ class NadamOptimizer(AdamOptimizer):
 
 @export("contrib.opt.AdaMaxOptimizer")
 class AdaMaxOptimizer(AdamOptimizer):
-    """Adam with an exponentially weighted infinity norm in place of the second moment."""
+    """Adam with an exponentially weighted infinity norm in place of the second moment.
+
+    Args:
+        beta2: Decay of the largest recent gradient.
+        epsilon: A small number added to the denominator.
+    """
 
     @parameters_of(AdamOptimizer.__init__, without=["use_own_namescope_for_non_slot_vars"], name="AdaMax")
     def __init__(self, **given: Any) -> None:

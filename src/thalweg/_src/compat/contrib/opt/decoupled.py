@@ -31,6 +31,11 @@ class DecoupledWeightDecayExtension:
 
     Each step subtracts the fraction `weight_decay` of a variable, independent of the learning rate. Unlike a penalty in
     the loss, the decay does not enter the optimizer's moment estimates.
+
+    Args:
+        weight_decay: Part of a variable that each step removes.
+        *args: Positional arguments of the optimizer.
+        **kwargs: Keyword arguments of the optimizer.
     """
 
     _use_locking: bool
@@ -110,7 +115,11 @@ class MomentumWOptimizer(DecoupledWeightDecayExtension, MomentumOptimizer):
 
 @export("contrib.opt.AdamWOptimizer")
 class AdamWOptimizer(DecoupledWeightDecayExtension, AdamOptimizer):
-    """Adam with decoupled weight decay."""
+    """Adam with decoupled weight decay.
+
+    Args:
+        epsilon: A small number added to the denominator.
+    """
 
     @parameters_of(
         AdamOptimizer.__init__, without=["use_own_namescope_for_non_slot_vars"], before="learning_rate", name="AdamW"
@@ -168,7 +177,13 @@ class LAMBOptimizer(AdamOptimizer):
 
 @export("contrib.opt.LARSOptimizer")
 class LARSOptimizer(MomentumOptimizer):
-    """LARS: momentum with the learning rate of each variable scaled by `eeta` times the ratio of norms."""
+    """LARS: momentum with the learning rate of each variable scaled by `eeta` times the ratio of norms.
+
+    Args:
+        weight_decay: Strength of the L2 penalty.
+        eeta: Factor of the ratio of norms.
+        skip_list: Parts of names of variables that are updated by plain momentum.
+    """
 
     def __init__(
         self,

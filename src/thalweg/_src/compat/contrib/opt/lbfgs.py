@@ -41,6 +41,12 @@ class LBFGSOptimizer(Optimizer):
     For losses that stay the same function from step to step: full data sets, or batches that change rarely. The loss is
     computed several times in a step; a tensor is computed again from the variables' reads on, so that placeholders and
     random numbers are the same throughout a step. All variables must be of one type and of known shapes.
+
+    Args:
+        history: Number of past steps to remember.
+        max_evaluations: Largest number of evaluations of the loss in a step.
+        armijo: Fraction of the predicted decrease by which the loss must decrease at least.
+        curvature: Largest ratio of the slope after a step to that before.
     """
 
     def __init__(

@@ -73,7 +73,12 @@ class _SignOptimizer(Optimizer):
 
 @export("contrib.opt.AddSignOptimizer")
 class AddSignOptimizer(_SignOptimizer):
-    """AddSign: multiplies the gradient by alpha + sign(gradient) * sign(momentum)."""
+    """AddSign: multiplies the gradient by alpha + sign(gradient) * sign(momentum).
+
+    Args:
+        alpha: What is added to the agreement of gradient and mean.
+        beta: Decay of the mean of gradients.
+    """
 
     def __init__(
         self,
@@ -108,7 +113,12 @@ class AddSignOptimizer(_SignOptimizer):
 
 @export("contrib.opt.PowerSignOptimizer")
 class PowerSignOptimizer(_SignOptimizer):
-    """PowerSign: multiplies the gradient by base ** (sign(gradient) * sign(momentum))."""
+    """PowerSign: multiplies the gradient by base ** (sign(gradient) * sign(momentum)).
+
+    Args:
+        base: Base of the power.
+        beta: Decay of the mean of gradients.
+    """
 
     def __init__(
         self,

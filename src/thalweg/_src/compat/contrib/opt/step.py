@@ -19,7 +19,12 @@ from thalweg._src.training.optimizers.optimizers import AdagradOptimizer, AdamOp
 
 @export("contrib.opt.AdamGSOptimizer")
 class AdamGSOptimizer(AdamOptimizer):
-    """Adam with powers of beta from a global step, so that several losses can share one optimizer."""
+    """Adam with powers of beta from a global step, so that several losses can share one optimizer.
+
+    Args:
+        global_step: Variable that counts the steps; powers of the decays follow from it.
+        epsilon: A small number added to the denominator.
+    """
 
     @parameters_of(AdamOptimizer.__init__, without=["use_own_namescope_for_non_slot_vars"], before="learning_rate")
     def __init__(self, global_step: TensorLike = 0, **given: Any) -> None:

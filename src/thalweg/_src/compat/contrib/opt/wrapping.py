@@ -88,6 +88,11 @@ class VariableClippingOptimizer(WrappingOptimizer):
     """Wraps an optimizer and clips the norm of variables over some dimensions after each update.
 
     After a sparse gradient only the changed rows are clipped, unless the norm is taken over rows.
+
+    Args:
+        vars_to_clip_dims: For each variable the dimensions that its norm is taken over.
+        max_norm: Largest norm.
+        colocate_clip_ops_with_vars: Accepted for compatibility; the placer decides.
     """
 
     def __init__(
@@ -159,7 +164,12 @@ class MultitaskOptimizerWrapper:
 
 @export("contrib.opt.clip_gradients_by_global_norm")
 def clip_gradients_by_global_norm(gradients_variables: Pairs, clip_norm: TensorLike = 20.0) -> list[tuple[Any, Any]]:
-    """Returns (gradient, variable) pairs with the gradients clipped by their global norm."""
+    """Returns (gradient, variable) pairs with the gradients clipped by their global norm.
+
+    Args:
+        gradients_variables: Pairs of gradient and variable.
+        clip_norm: The largest allowed common norm.
+    """
     gradients, variables = zip(*gradients_variables)
     clipped, _ = clip_by_global_norm(gradients, clip_norm)
     return list(zip(clipped, variables))

@@ -73,7 +73,11 @@ class ConvLSTMCell(RNNCell):
 
 @export("contrib.rnn.Conv1DLSTMCell")
 class Conv1DLSTMCell(ConvLSTMCell):
-    """A convolutional LSTM cell over one spatial dimension."""
+    """A convolutional LSTM cell over one spatial dimension.
+
+    Args:
+        **kwargs: Arguments of `ConvLSTMCell` other than `conv_ndims`.
+    """
 
     def __init__(self, name: str = "conv_1d_lstm_cell", **kwargs: Any) -> None:
         super().__init__(conv_ndims=1, name=name, **kwargs)
@@ -81,7 +85,11 @@ class Conv1DLSTMCell(ConvLSTMCell):
 
 @export("contrib.rnn.Conv2DLSTMCell")
 class Conv2DLSTMCell(ConvLSTMCell):
-    """A convolutional LSTM cell over images."""
+    """A convolutional LSTM cell over images.
+
+    Args:
+        **kwargs: Arguments of `ConvLSTMCell` other than `conv_ndims`.
+    """
 
     def __init__(self, name: str = "conv_2d_lstm_cell", **kwargs: Any) -> None:
         super().__init__(conv_ndims=2, name=name, **kwargs)
@@ -89,7 +97,11 @@ class Conv2DLSTMCell(ConvLSTMCell):
 
 @export("contrib.rnn.Conv3DLSTMCell")
 class Conv3DLSTMCell(ConvLSTMCell):
-    """A convolutional LSTM cell over volumes."""
+    """A convolutional LSTM cell over volumes.
+
+    Args:
+        **kwargs: Arguments of `ConvLSTMCell` other than `conv_ndims`.
+    """
 
     def __init__(self, name: str = "conv_3d_lstm_cell", **kwargs: Any) -> None:
         super().__init__(conv_ndims=3, name=name, **kwargs)

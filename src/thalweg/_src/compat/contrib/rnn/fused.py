@@ -48,7 +48,12 @@ class FusedRNNCell(abc.ABC):
 
 @export("contrib.rnn.FusedRNNCellAdaptor")
 class FusedRNNCellAdaptor(FusedRNNCell):
-    """Adapts an RNN cell to the interface of fused cells, with a dynamic loop or unrolled."""
+    """Adapts an RNN cell to the interface of fused cells, with a dynamic loop or unrolled.
+
+    Args:
+        cell: The cell to run.
+        use_dynamic_rnn: Whether a loop is used; otherwise steps are unrolled.
+    """
 
     def __init__(self, cell: RNNCell, use_dynamic_rnn: bool = False) -> None:
         self._cell = cell
@@ -69,7 +74,11 @@ class FusedRNNCellAdaptor(FusedRNNCell):
 
 @export("contrib.rnn.TimeReversedFusedRNN")
 class TimeReversedFusedRNN(FusedRNNCell):
-    """Runs another fused cell over the reversed sequences."""
+    """Runs another fused cell over the reversed sequences.
+
+    Args:
+        cell: The cell to run.
+    """
 
     def __init__(self, cell: FusedRNNCell) -> None:
         self._cell = cell
@@ -90,7 +99,14 @@ def _reversed(sequence: Any, lengths: Any) -> Any:
 
 @export("contrib.rnn.LSTMBlockWrapper")
 class LSTMBlockWrapper(Layer):
-    """The base class of fused LSTM layers; a subclass defines `_call_cell`."""
+    """The base class of fused LSTM layers; a subclass defines `_call_cell`.
+
+    Args:
+        trainable: Whether the variables are added to the collection `TRAINABLE_VARIABLES`.
+        name: Name of the layer, and of its variable scope.
+        dtype: Type of the variables; by default that of the inputs.
+        **kwargs: Further arguments of the base class.
+    """
 
     @property
     def num_units(self) -> int:

@@ -138,7 +138,11 @@ class LayerNormBasicLSTMCell(RNNCell):
 
 @export("contrib.rnn.UGRNNCell")
 class UGRNNCell(RNNCell):
-    """The update-gate RNN cell, after Collins et al."""
+    """The update-gate RNN cell, after Collins et al.
+
+    Args:
+        forget_bias: What is added to the bias of the gates.
+    """
 
     state_size = ReadOnly[Any]("The size of the state.", "_num_units")
     output_size = ReadOnly[Any]("The size of the output.", "_num_units")
@@ -168,7 +172,13 @@ class UGRNNCell(RNNCell):
 
 @export("contrib.rnn.IntersectionRNNCell")
 class IntersectionRNNCell(RNNCell):
-    """The intersection RNN cell, with gates along time and depth, after Collins et al."""
+    """The intersection RNN cell, with gates along time and depth, after Collins et al.
+
+    Args:
+        num_in_proj: Size of the projected input, if it differs from `num_units`.
+        forget_bias: What is added to the bias of the gates.
+        y_activation: Activation of the depth output.
+    """
 
     state_size = ReadOnly[Any]("The size of the state.", "_num_units")
     output_size = ReadOnly[Any]("The size of the output.", "_num_units")

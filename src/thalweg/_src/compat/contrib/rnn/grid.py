@@ -38,7 +38,11 @@ def _zeros(inputs: Any, units: int) -> Any:
 
 @export("contrib.rnn.TimeFreqLSTMCell")
 class TimeFreqLSTMCell(RNNCell):
-    """An LSTM cell over windows of the frequency axis in each time step, after Sainath and Li."""
+    """An LSTM cell over windows of the frequency axis in each time step, after Sainath and Li.
+
+    Args:
+        initializer: Accepted for compatibility; the scope's initializer is used.
+    """
 
     output_size = ReadOnly[Any]("The size of the output.", "_num_units")
 
@@ -92,7 +96,11 @@ class TimeFreqLSTMCell(RNNCell):
 
 @export("contrib.rnn.GridLSTMCell")
 class GridLSTMCell(RNNCell):
-    """A grid LSTM cell along time and frequency, after Kalchbrenner et al."""
+    """A grid LSTM cell along time and frequency, after Kalchbrenner et al.
+
+    Args:
+        initializer: Accepted for compatibility; the scope's initializer is used.
+    """
 
     _prefixes: tuple[str, ...] = ("state",)
     state_tuple_type = ReadOnly[Any]("The named tuple of the states.")
@@ -255,7 +263,12 @@ def _seen(gate: Any, letter: str, memories: Any, peepholes: Any) -> Any:
 
 @export("contrib.rnn.BidirectionalGridLSTMCell")
 class BidirectionalGridLSTMCell(GridLSTMCell):
-    """A bidirectional grid LSTM cell along frequency."""
+    """A bidirectional grid LSTM cell along frequency.
+
+    Args:
+        initializer: Accepted for compatibility; the scope's initializer is used.
+        backward_slice_offset: Offset of the first block of the backward direction.
+    """
 
     _prefixes = ("fwd_state", "bwd_state")
 

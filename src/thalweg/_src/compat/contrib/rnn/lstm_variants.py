@@ -72,7 +72,11 @@ class _MemoryCell(RNNCell):
 
 @export("contrib.rnn.CoupledInputForgetGateLSTMCell")
 class CoupledInputForgetGateLSTMCell(_MemoryCell):
-    """An LSTM cell with coupled input and forget gates, after Greff et al."""
+    """An LSTM cell with coupled input and forget gates, after Greff et al.
+
+    Args:
+        initializer: Accepted for compatibility; the scope's initializer is used.
+    """
 
     def __init__(
         self,

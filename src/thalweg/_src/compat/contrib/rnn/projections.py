@@ -68,7 +68,12 @@ class _CellWrapper(RNNCell):
 
 @export("contrib.rnn.InputProjectionWrapper")
 class InputProjectionWrapper(_CellWrapper):
-    """Projects the inputs of a cell."""
+    """Projects the inputs of a cell.
+
+    Args:
+        num_proj: Size of the projected input.
+        activation: Activation of the projection; None applies none.
+    """
 
     def __init__(
         self,
@@ -90,7 +95,12 @@ class InputProjectionWrapper(_CellWrapper):
 
 @export("contrib.rnn.OutputProjectionWrapper")
 class OutputProjectionWrapper(_CellWrapper):
-    """Projects the outputs of a cell."""
+    """Projects the outputs of a cell.
+
+    Args:
+        output_size: Size of the projected output.
+        activation: Activation of the projection; None applies none.
+    """
 
     output_size = ReadOnly[Any]("The size of the output.")
 
@@ -116,7 +126,13 @@ class OutputProjectionWrapper(_CellWrapper):
 
 @export("contrib.rnn.EmbeddingWrapper")
 class EmbeddingWrapper(_CellWrapper):
-    """Embeds the integer inputs of a cell."""
+    """Embeds the integer inputs of a cell.
+
+    Args:
+        embedding_classes: Number of different inputs.
+        embedding_size: Size of the vector of an input.
+        initializer: Initializer of the table.
+    """
 
     def __init__(
         self,
@@ -150,7 +166,14 @@ class EmbeddingWrapper(_CellWrapper):
 
 @export("contrib.rnn.AttentionCellWrapper")
 class AttentionCellWrapper(_CellWrapper):
-    """Adds attention over the last outputs to a cell, after Bahdanau et al."""
+    """Adds attention over the last outputs to a cell, after Bahdanau et al.
+
+    Args:
+        attn_length: Number of past steps to attend to.
+        attn_size: Size of an attention vector; by default that of the output.
+        attn_vec_size: Size of the hidden layer of the attention; by default `attn_size`.
+        input_size: Size of the inputs of the cell; by default their own.
+    """
 
     output_size = ReadOnly[Any]("The size of the output.", "_attn_size")
 

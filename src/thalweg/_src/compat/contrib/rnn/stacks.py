@@ -40,7 +40,12 @@ def stack_bidirectional_dynamic_rnn(
     scope: str | VariableScope | None = None,
     swap_memory: bool = False,
 ) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
-    """Stacks bidirectional RNN layers; returns the last outputs, and the final states of each direction."""
+    """Stacks bidirectional RNN layers; returns the last outputs, and the final states of each direction.
+
+    Args:
+        inputs: The inputs [batch, time, ...].
+        dtype: Type of the initial states if none are given.
+    """
     _require_layers(cells_fw, cells_bw, initial_states_fw, initial_states_bw)
     states_fw, states_bw = [], []
     with variable_scope(scope or "stack_bidirectional_rnn"):
@@ -75,7 +80,12 @@ def stack_bidirectional_rnn(
     sequence_length: TensorLike | None = None,
     scope: str | VariableScope | None = None,
 ) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
-    """Stacks bidirectional RNN layers over a list of inputs, unrolled in the graph."""
+    """Stacks bidirectional RNN layers over a list of inputs, unrolled in the graph.
+
+    Args:
+        inputs: List of inputs [batch, size], one for each step.
+        dtype: Type of the initial states if none are given.
+    """
     _require_layers(cells_fw, cells_bw, initial_states_fw, initial_states_bw)
     states_fw, states_bw = [], []
     with variable_scope(scope or "stack_bidirectional_rnn"):

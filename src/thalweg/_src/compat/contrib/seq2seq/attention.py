@@ -33,7 +33,11 @@ from thalweg._src.training.variables.variable_scope import get_variable, variabl
 
 @export("contrib.seq2seq.hardmax")
 def hardmax(logits: TensorLike, name: str | None = None) -> Tensor:
-    """Returns one-hot vectors of the largest logit."""
+    """Returns one-hot vectors of the largest logit.
+
+    Args:
+        logits: The scores, along the last dimension.
+    """
     with name_scope(name, "Hardmax", [logits]):
         logits = convert_to_tensor(logits)
         logits.shape.with_rank_at_least(1)
@@ -142,7 +146,11 @@ class _Mechanism(AttentionMechanism):
 
 @export("contrib.seq2seq.LuongAttention")
 class LuongAttention(_Mechanism):
-    """Multiplicative attention, after Luong et al."""
+    """Multiplicative attention, after Luong et al.
+
+    Args:
+        memory: What is attended to, [batch, length, size].
+    """
 
     def __init__(
         self,
@@ -171,7 +179,11 @@ class LuongAttention(_Mechanism):
 
 @export("contrib.seq2seq.BahdanauAttention")
 class BahdanauAttention(_Mechanism):
-    """Additive attention, after Bahdanau et al."""
+    """Additive attention, after Bahdanau et al.
+
+    Args:
+        memory: What is attended to, [batch, length, size].
+    """
 
     def __init__(
         self,
@@ -204,7 +216,16 @@ class BahdanauAttention(_Mechanism):
 
 @export("contrib.seq2seq.AttentionWrapperState")
 class AttentionWrapperState(NamedTuple):
-    """The state of an AttentionWrapper: cell state, attention and alignments."""
+    """The state of an AttentionWrapper: cell state, attention and alignments.
+
+    Args:
+        cell_state: State of the cell.
+        attention: The last attention vector.
+        time: Number of the step.
+        alignments: The last alignments.
+        alignment_history: Alignments of all steps, or ().
+        attention_state: State of the mechanism.
+    """
 
     cell_state: Any
     attention: Any

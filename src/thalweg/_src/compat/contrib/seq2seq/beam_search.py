@@ -36,7 +36,15 @@ from thalweg._src.training.nn.rnn.cells import RNNCell, require_cell
 
 @export("contrib.seq2seq.BeamSearchDecoderState")
 class BeamSearchDecoderState(NamedTuple):
-    """The state of all beams."""
+    """The state of all beams.
+
+    Args:
+        cell_state: State of the cell.
+        log_probs: Log probability of each beam.
+        finished: Whether each beam has ended.
+        lengths: Length of each beam.
+        accumulated_attention_probs: Sum of the attention of each beam over the steps.
+    """
 
     cell_state: Any
     log_probs: Any
@@ -89,7 +97,13 @@ def gather_tree(
     end_token: TensorLike,
     name: str | None = None,
 ) -> Tensor:
-    """Returns the full sequences of a beam search, [time, batch, beam], padded with end_token."""
+    """Returns the full sequences of a beam search, [time, batch, beam], padded with end_token.
+
+    Args:
+        step_ids: Symbols [time, batch, beam].
+        parent_ids: The beam that each symbol continues, [time, batch, beam].
+        max_sequence_lengths: Length of each example, over its beams.
+    """
     with name_scope(name, "GatherTree", [step_ids, parent_ids]):
         step_ids, parent_ids = convert_to_tensor(step_ids), convert_to_tensor(parent_ids)
         lengths = convert_to_tensor(max_sequence_lengths)

@@ -76,7 +76,11 @@ class BasicDecoderOutput(NamedTuple):
 
 @export("contrib.seq2seq.BasicDecoder")
 class BasicDecoder(Decoder):
-    """A decoder that runs a cell on the inputs of a helper."""
+    """A decoder that runs a cell on the inputs of a helper.
+
+    Args:
+        helper: What provides inputs and samples outputs.
+    """
 
     batch_size = ReadOnly[Any]("The batch size of the helper.", "_helper.batch_size")
 
@@ -145,7 +149,15 @@ def dynamic_decode(
     scope: str | VariableScope | None = None,
     **kwargs: Any,
 ) -> tuple[Any, Any, Any]:
-    """Runs a decoder until all sequences are finished; returns outputs, the last state and the lengths."""
+    """Runs a decoder until all sequences are finished; returns outputs, the last state and the lengths.
+
+    Args:
+        decoder: The decoder.
+        output_time_major: Whether outputs are [time, batch, ...], not [batch, time, ...].
+        impute_finished: Whether finished sequences output zeros and keep their state.
+        scope: Name or object of the variable scope.
+        **kwargs: Arguments of `decoder.initialize`.
+    """
     require_members("decoder", decoder, "a Decoder", "initialize", "step")
     with rnn_scope(scope, "decoder"):
         if maximum_iterations is not None:

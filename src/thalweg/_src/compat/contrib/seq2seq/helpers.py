@@ -63,7 +63,15 @@ class Helper:
 
 @export("contrib.seq2seq.CustomHelper")
 class CustomHelper(Helper):
-    """A helper defined by three functions."""
+    """A helper defined by three functions.
+
+    Args:
+        initialize_fn: Function that returns (finished, first inputs).
+        sample_fn: Function `(time, outputs, state)` that returns sampled symbols.
+        next_inputs_fn: Function `(time, outputs, state, sample_ids)` that returns (finished, inputs, state).
+        sample_ids_shape: Shape of a sample without the batch.
+        sample_ids_dtype: Element type of a sample.
+    """
 
     sample_ids_shape = ReadOnly[Any]("The shape of one sample.", "_shape")
     sample_ids_dtype = ReadOnly[Any]("The type of the samples.", "_dtype")
@@ -278,7 +286,16 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
 
 @export("contrib.seq2seq.InferenceHelper")
 class InferenceHelper(Helper):
-    """Feeds back what a function samples from the outputs."""
+    """Feeds back what a function samples from the outputs.
+
+    Args:
+        sample_fn: Function that samples symbols from outputs.
+        sample_shape: Shape of a sample without the batch.
+        sample_dtype: Element type of a sample.
+        start_inputs: The first inputs.
+        end_fn: Function from samples to whether each sequence has ended.
+        next_inputs_fn: Function from samples to inputs; by default the samples.
+    """
 
     batch_size = ReadOnly[Any]("The batch size.")
     sample_ids_shape = ReadOnly[Any]("The shape of one sample.", "_shape")

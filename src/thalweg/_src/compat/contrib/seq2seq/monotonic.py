@@ -97,7 +97,11 @@ class _Monotonic(_Mechanism):
 
 @export("contrib.seq2seq.BahdanauMonotonicAttention")
 class BahdanauMonotonicAttention(_Monotonic):
-    """Monotonic attention with additive scores."""
+    """Monotonic attention with additive scores.
+
+    Args:
+        memory: What is attended to, [batch, length, size].
+    """
 
     def __init__(
         self,
@@ -129,7 +133,11 @@ class BahdanauMonotonicAttention(_Monotonic):
 
 @export("contrib.seq2seq.LuongMonotonicAttention")
 class LuongMonotonicAttention(_Monotonic):
-    """Monotonic attention with multiplicative scores."""
+    """Monotonic attention with multiplicative scores.
+
+    Args:
+        memory: What is attended to, [batch, length, size].
+    """
 
     def __init__(
         self,

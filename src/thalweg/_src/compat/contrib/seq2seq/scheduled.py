@@ -23,6 +23,10 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
     """Feeds given sequences, replaced at random by the last outputs.
 
     `auxiliary_inputs` are concatenated to the inputs in every step.
+
+    Args:
+        next_inputs_fn: Function from outputs to inputs, or None.
+        auxiliary_inputs: Further inputs that are joined in every step.
     """
 
     def __init__(

@@ -86,7 +86,15 @@ def create_file_writer(
     filename_suffix: TensorLike | None = None,
     name: str | None = None,
 ) -> SummaryWriter:
-    """Returns a writer of an event file, which is opened by `tf.contrib.summary.initialize`."""
+    """Returns a writer of an event file, which is opened by `tf.contrib.summary.initialize`.
+
+    Args:
+        logdir: Folder of the event file; None gives a writer that writes nothing.
+        max_queue: Number of events that are held in memory at most.
+        flush_millis: Milliseconds after which events are flushed to the file.
+        filename_suffix: Suffix of the file's name.
+        name: Name that writers of one file share; by default made of `logdir`.
+    """
     if logdir is None:
         return SummaryWriter()
     folder = os.fspath(logdir) if isinstance(logdir, os.PathLike) else logdir

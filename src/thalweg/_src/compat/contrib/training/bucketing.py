@@ -58,7 +58,15 @@ def bucket(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Any]:
-    """Returns the index of a bucket and a batch of examples from it."""
+    """Returns the index of a bucket and a batch of examples from it.
+
+    Args:
+        tensors: The tensors of one example: a list or a dictionary.
+        which_bucket: Number of the bucket of the example.
+        batch_size: Number of examples in a batch, or one number for each bucket.
+        num_threads: Number of threads that fill the queues.
+        bucket_capacities: Capacity of each bucket; by default `capacity`.
+    """
     sizes = _each(batch_size, num_buckets, "batch_size")
     capacities = _each(capacity if bucket_capacities is None else bucket_capacities, num_buckets, "bucket_capacities")
     with name_scope(name, "bucket", _listed(tensors)):
@@ -131,7 +139,12 @@ def bucket_by_sequence_length(
     name: str | None,
     **arguments: Any,
 ) -> tuple[Tensor, Any]:
-    """Returns the lengths and a batch of examples from one bucket of lengths."""
+    """Returns the lengths and a batch of examples from one bucket of lengths.
+
+    Args:
+        input_length: Length of the example.
+        bucket_boundaries: Lengths that separate the buckets.
+    """
     if not isinstance(bucket_boundaries, list | tuple):
         raise TypeError(f"bucket_boundaries: expected a list or tuple, received {bucket_boundaries!r}")
     if not bucket_boundaries:

@@ -72,7 +72,11 @@ class StopAfterNEvalsHook(SessionRunHook):
 
 @export("contrib.training.SummaryAtEndHook")
 class SummaryAtEndHook(SessionRunHook):
-    """Writes the summaries once, when all batches have been evaluated."""
+    """Writes the summaries once, when all batches have been evaluated.
+
+    Args:
+        summary_op: Operation that returns a serialized summary.
+    """
 
     def __init__(
         self,

@@ -35,7 +35,18 @@ def rejection_sample(
     runtime_checks: bool = False,
     name: str | None = None,
 ) -> list[Tensor]:
-    """Returns batches of examples, each of which is accepted with a probability of its own."""
+    """Returns batches of examples, each of which is accepted with a probability of its own.
+
+    Args:
+        tensors: Tensors of one example, or of several if `enqueue_many`.
+        accept_prob_fn: Function from the tensors of an example to the probability that it is accepted.
+        batch_size: Size of the batches.
+        queue_threads: Number of threads that fill the queue.
+        enqueue_many: Whether the tensors hold several examples.
+        prebatch_capacity: Number of examples that are held before they are accepted.
+        prebatch_threads: Number of threads that provide them.
+        runtime_checks: Whether probabilities outside of [0, 1] are errors.
+    """
     with name_scope(name, "rejection_sample", list(tensors)):
         examples = [convert_to_tensor(tensor) for tensor in tensors]
         if enqueue_many:
@@ -70,6 +81,16 @@ def stratified_sample(
     """Returns batches of examples and of labels in which the classes have given probabilities.
 
     Examples of classes that are too frequent are dropped at random.
+
+    Args:
+        tensors: Tensors of one example, or of several if `enqueue_many`.
+        labels: The class of each example.
+        target_probs: The probability of each class in the batches.
+        batch_size: Size of the batches.
+        init_probs: The probability of each class among the examples; None estimates them.
+        enqueue_many: Whether the tensors hold several examples.
+        queue_capacity: Number of examples that the queue holds.
+        threads_per_queue: Number of threads that fill the queue.
     """
     with name_scope(name, "stratified_sample", [*tensors, labels]):
         examples, classes = [convert_to_tensor(tensor) for tensor in tensors], convert_to_tensor(labels)

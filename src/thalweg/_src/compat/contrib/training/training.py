@@ -135,7 +135,21 @@ def slim_train(
     trace_every_n_steps: int | None = None,
     ignore_live_threads: bool = False,
 ) -> Any:
-    """Calls a step function under a Supervisor until it returns a stop or the input ends; returns the last loss."""
+    """Calls a step function under a Supervisor until it returns a stop or the input ends; returns the last loss.
+
+    Args:
+        logdir: Folder for event files and checkpoints; None writes none.
+        train_step_fn: Function `(session, train_op, global_step, train_step_kwargs)` that takes one step.
+        log_every_n_steps: Steps between log messages.
+        global_step: The global step; by default found or made.
+        number_of_steps: Global step to stop at; None sets no limit.
+        startup_delay_steps: Global steps that a worker other than the chief waits for.
+        save_interval_secs: Seconds between checkpoints.
+        sync_optimizer: A `SyncReplicasOptimizer` that made the training operation, a list of them, or None.
+        session_wrapper: Function that wraps the session, for instance for a debugger.
+        trace_every_n_steps: Steps between traces; None writes none.
+        ignore_live_threads: Whether threads that do not stop are ignored; otherwise they are an error.
+    """
     _check_slim_arguments(train_op, logdir, summary_op, saver, trace_every_n_steps, sync_optimizer, number_of_steps)
     graph = graph or get_default_graph()
     with graph.as_default():

@@ -142,7 +142,11 @@ class Laplace(_LocationScale):
 
 @export("distributions.StudentT", "contrib.distributions.StudentT")
 class StudentT(ScalarDistribution):
-    """Student's t-distribution with `df` degrees of freedom, location `loc` and scale `scale`."""
+    """Student's t-distribution with `df` degrees of freedom, location `loc` and scale `scale`.
+
+    Args:
+        df: Degrees of freedom.
+    """
 
     _parameter_names = ("df", "loc", "scale")
     df = ReadOnly[Tensor]("The degrees of freedom.")
@@ -209,7 +213,12 @@ class StudentT(ScalarDistribution):
 
 @export("distributions.Uniform", "contrib.distributions.Uniform")
 class Uniform(ScalarDistribution):
-    """The uniform distribution on [low, high)."""
+    """The uniform distribution on [low, high).
+
+    Args:
+        low: Lower bound, included.
+        high: Upper bound, excluded.
+    """
 
     _parameter_names = ("low", "high")
     low = ReadOnly[Tensor]("The lower bound.")

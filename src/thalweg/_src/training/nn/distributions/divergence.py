@@ -48,7 +48,13 @@ def _registered(a: type, b: type) -> Divergence | None:
 def kl_divergence(
     distribution_a: Any, distribution_b: Any, allow_nan_stats: bool = True, name: str | None = None
 ) -> Tensor:
-    """Returns the Kullback-Leibler divergence KL(a || b)."""
+    """Returns the Kullback-Leibler divergence KL(a || b).
+
+    Args:
+        distribution_a: The first distribution.
+        distribution_b: The second distribution.
+        name: A name for the operations that are added to the graph.
+    """
     function = _registered(type(distribution_a), type(distribution_b))
     if function is None:
         raise NotImplementedError(

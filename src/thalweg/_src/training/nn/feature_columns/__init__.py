@@ -1,1 +1,30 @@
 """Feature columns: descriptions of how raw features become inputs of a model."""
+
+# What parameters mean throughout this package; base/documentation.py adds the texts to docstrings.
+PARAMETERS: dict[str, str] = {
+    "boundaries": "Boundaries of the buckets, in increasing order.",
+    "categorical_column": "The categorical column.",
+    "categorical_columns": "The categorical columns.",
+    "ckpt_to_load_from": "Checkpoint that the table is restored from.",
+    "cols_to_output_tensors": "Dictionary that receives the output of each column.",
+    "cols_to_vars": "Dictionary that receives the variables of each column.",
+    "dimension": "Size of the vectors.",
+    "dtype": "Element type of the feature.",
+    "features": "Tensors by key.",
+    "hash_bucket_size": "Number of buckets.",
+    "initializer": "Initializer of the table.",
+    "key": "Key of the feature.",
+    "keys": "Keys of features, or categorical columns, to cross.",
+    "normalizer_fn": "Function applied to the numbers.",
+    "num_oov_buckets": "Number of extra categories for values outside the vocabulary.",
+    "shape": "Shape of the feature of one example.",
+    "shared_embedding_collection_name": "Name of the shared table.",
+    "source_column": "The numeric column.",
+    "sparse_combiner": 'How several categories of an example are combined: "sum", "mean" or "sqrtn".',
+    "tensor_name_in_ckpt": "Name of the table in that checkpoint.",
+    "trainable": "Whether the variables are trained.",
+    "units": "Number of outputs.",
+    "use_safe_embedding_lookup": "Whether rows without ids are allowed.",
+    "weight_collections": "Collections that the variables are added to.",
+    "weight_feature_key": "Key of the feature with the weights.",
+}

@@ -88,7 +88,12 @@ class HashedCategoricalColumn(_KeyedColumn):
 
 @export("feature_column.categorical_column_with_vocabulary_list")
 class VocabularyListCategoricalColumn(_KeyedColumn):
-    """A categorical column by index in a list."""
+    """A categorical column by index in a list.
+
+    Args:
+        vocabulary_list: The words, in order.
+        default_value: Category of values that are not known; None makes them an error.
+    """
 
     _fields = ("key", "vocabulary_list", "dtype", "default_value", "num_oov_buckets")
 
@@ -142,7 +147,12 @@ def _require_one_default(key: str, num_oov_buckets: int, has_default: bool) -> N
 
 @export("feature_column.categorical_column_with_vocabulary_file")
 class VocabularyFileCategoricalColumn(_KeyedColumn):
-    """A categorical column by line of a file."""
+    """A categorical column by line of a file.
+
+    Args:
+        vocabulary_size: Number of words to read; by default all.
+        default_value: Category of values that are not known; None makes them an error.
+    """
 
     _fields = ("key", "vocabulary_file", "vocabulary_size", "num_oov_buckets", "default_value", "dtype")
 
@@ -190,7 +200,12 @@ class VocabularyFileCategoricalColumn(_KeyedColumn):
 
 @export("feature_column.categorical_column_with_identity")
 class IdentityCategoricalColumn(_KeyedColumn):
-    """A categorical column of integer ids."""
+    """A categorical column of integer ids.
+
+    Args:
+        num_buckets: Number of categories.
+        default_value: Category of values that are not known; None makes them an error.
+    """
 
     _fields = ("key", "num_buckets_", "default_value")
     dtype = dtypes.int64

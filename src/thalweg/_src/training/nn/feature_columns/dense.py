@@ -37,7 +37,11 @@ from thalweg._src.training.variables.variable_scope import get_variable
 
 @export("feature_column.numeric_column")
 class NumericColumn(DenseColumn):
-    """A column of real values."""
+    """A column of real values.
+
+    Args:
+        default_value: Value where the feature is missing.
+    """
 
     _fields = ("key", "shape", "default_value", "dtype", "normalizer_fn")
     name = ReadOnly[str]("The name of the column.", "key")

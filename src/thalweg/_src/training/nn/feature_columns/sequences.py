@@ -71,7 +71,11 @@ def sequence_length_of(ids: SparseTensor, width: int = 1) -> Tensor:
 
 @export("feature_column.sequence_numeric_column", "contrib.feature_column.sequence_numeric_column")
 class SequenceNumericColumn(DenseColumn):
-    """A column of real values per step."""
+    """A column of real values per step.
+
+    Args:
+        default_value: Value where the feature is missing.
+    """
 
     _fields = ("key", "shape", "default_value", "dtype", "normalizer_fn")
     name = ReadOnly[str]("The name of the column.", "key")

@@ -21,7 +21,11 @@ from thalweg._src.graph.types import TensorLike
 
 @export("image.adjust_brightness")
 def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
-    """Adds `delta` to the pixels, on the scale [0, 1) for integer images."""
+    """Adds `delta` to the pixels, on the scale [0, 1) for integer images.
+
+    Args:
+        delta: What is added, in the scale of [0, 1].
+    """
     with name_scope(None, "adjust_brightness", [image, delta]) as scope:
         image = convert_to_tensor(image, name="image")
         pixels = in_floats(image)
@@ -31,7 +35,11 @@ def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
 
 @export("image.random_brightness")
 def random_brightness(image: TensorLike, max_delta: float | Tensor, seed: int | None = None) -> Tensor:
-    """Adds a random delta in [-max_delta, max_delta) to the pixels."""
+    """Adds a random delta in [-max_delta, max_delta) to the pixels.
+
+    Args:
+        max_delta: Largest change, in the scale of [0, 1].
+    """
     if max_delta < 0:
         raise ValueError("max_delta must be non-negative.")
     return adjust_brightness(image, random_uniform([], -max_delta, max_delta, seed=seed))
@@ -39,7 +47,12 @@ def random_brightness(image: TensorLike, max_delta: float | Tensor, seed: int | 
 
 @export("image.adjust_gamma")
 def adjust_gamma(image: TensorLike, gamma: float | Tensor = 1, gain: TensorLike = 1) -> Tensor:
-    """Raises pixels to a power and multiplies them by a gain."""
+    """Raises pixels to a power and multiplies them by a gain.
+
+    Args:
+        gamma: The exponent.
+        gain: Factor of the result.
+    """
     with name_scope(None, "adjust_gamma", [image, gamma, gain]):
         image = convert_to_tensor(image, name="image")
         pixels = in_floats(image)

@@ -34,7 +34,11 @@ _SOBEL = [[[-1, -2, -1], [0, 0, 0], [1, 2, 1]], [[-1, 0, 1], [-2, 0, 2], [-1, 0,
 
 @export("image.total_variation")
 def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the sum of absolute differences of neighbouring pixels, per image."""
+    """Returns the sum of absolute differences of neighbouring pixels, per image.
+
+    Args:
+        images: An image, or a batch of images.
+    """
     with name_scope(name, "total_variation", [images]):
         images = convert_to_tensor(images, name="images")
         count = None if images.dims is None else len(images.dims)
@@ -48,7 +52,11 @@ def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
 
 @export("image.image_gradients")
 def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:
-    """Returns the vertical and horizontal differences of pixels (dy, dx); they are 0 at the last row and column."""
+    """Returns the vertical and horizontal differences of pixels (dy, dx); they are 0 at the last row and column.
+
+    Args:
+        image: Images [batch, height, width, channels].
+    """
     image = convert_to_tensor(image, name="image")
     if image.dims is None or len(image.dims) != 4:
         raise ValueError(f"image has shape {image.get_shape()}, expected [batch, height, width, channels]")
@@ -62,7 +70,11 @@ def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:
 
 @export("image.sobel_edges")
 def sobel_edges(image: TensorLike) -> Tensor:
-    """Returns the Sobel filter responses along height and width, stacked in a last dimension."""
+    """Returns the Sobel filter responses along height and width, stacked in a last dimension.
+
+    Args:
+        image: Images [batch, height, width, channels].
+    """
     image = convert_to_tensor(image, name="image")
     sizes = shape_of(image)
     weights = np.array(_SOBEL).transpose(1, 2, 0)[:, :, None].astype(image.dtype.as_numpy_dtype)
@@ -94,7 +106,12 @@ def _comparable_shapes(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor, l
 
 @export("image.psnr")
 def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the peak signal-to-noise ratio in decibels, per image."""
+    """Returns the peak signal-to-noise ratio in decibels, per image.
+
+    Args:
+        a: The first images.
+        b: The second images.
+    """
     with name_scope(name, "PSNR", [a, b]):
         a = convert_to_tensor(a, name="a")
         b = convert_to_tensor(b, a.dtype, name="b")

@@ -47,6 +47,10 @@ class Layer(RestoresChildren):
 
     Variables are created in a variable scope that the first call opens, with the given name or one derived from the
     name of the class.
+
+    Args:
+        trainable: Whether the layer's variables are added to `TRAINABLE_VARIABLES`.
+        dtype: Type of the layer's variables; by default that of the first input.
     """
 
     built = False

@@ -31,7 +31,11 @@ _OP_NAMES = {1: "conv1d", 2: "Conv2D", 3: "Conv3D"}
 
 
 class _Conv(Layer):
-    """The base class of convolution layers."""
+    """The base class of convolution layers.
+
+    Args:
+        trainable: Whether the layer's variables are added to `TRAINABLE_VARIABLES`.
+    """
 
     _rank: ClassVar[int]
 

@@ -25,7 +25,12 @@ from thalweg._src.training.nn.layers.named import ZEROS, activation_of, initiali
 
 @export("layers.Dense")
 class Dense(Layer):
-    """A fully connected layer: activation(inputs @ kernel + bias), along the last axis."""
+    """A fully connected layer: activation(inputs @ kernel + bias), along the last axis.
+
+    Args:
+        units: Number of output units.
+        trainable: Whether the layer's variables are added to `TRAINABLE_VARIABLES`.
+    """
 
     def __init__(
         self,

@@ -35,4 +35,5 @@ def function_of(layer_class: type[Layer], has_reuse: bool = True) -> Callable[..
         f"{summary}\n\nCreates a layer of the class `{layer_class.__name__}` and applies it to the inputs."
     )
     function.__signature__ = signature  # type: ignore[attr-defined]
+    function.__parameters_of__ = layer_class  # type: ignore[attr-defined]
     return function

@@ -15,7 +15,16 @@ from thalweg._src.graph.tensor import Tensor
 @export("layers.InputSpec", "keras.layers.InputSpec")
 @dataclass(slots=True)
 class InputSpec:
-    """Requirements on an input: dtype, shape, rank or sizes of some axes; None is unspecified."""
+    """Requirements on an input: dtype, shape, rank or sizes of some axes; None is unspecified.
+
+    Args:
+        dtype: The element type.
+        shape: The shape; None entries are open.
+        ndim: The rank.
+        max_ndim: The largest rank.
+        min_ndim: The smallest rank.
+        axes: Sizes of some axes, by number.
+    """
 
     dtype: Any = None
     shape: Any = None

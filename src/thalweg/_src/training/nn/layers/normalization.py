@@ -34,7 +34,11 @@ _CLIPPING_KEYS = {"rmax", "rmin", "dmax"}
 
 @export("layers.BatchNormalization")
 class BatchNormalization(Layer):
-    """Batch normalization: (inputs - mean) / sqrt(variance + epsilon) * gamma + beta, per element of `axis`."""
+    """Batch normalization: (inputs - mean) / sqrt(variance + epsilon) * gamma + beta, per element of `axis`.
+
+    Args:
+        trainable: Whether the layer's variables are added to `TRAINABLE_VARIABLES`.
+    """
 
     def __init__(
         self,

@@ -20,7 +20,11 @@ from thalweg._src.training.nn.layers.windows import around, layout
 
 
 class _SeparableConv(_Conv):
-    """The base class of separable convolution layers."""
+    """The base class of separable convolution layers.
+
+    Args:
+        trainable: Whether the layer's variables are added to `TRAINABLE_VARIABLES`.
+    """
 
     def __init__(
         self,

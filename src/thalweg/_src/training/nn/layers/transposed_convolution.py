@@ -17,7 +17,11 @@ from thalweg._src.training.nn.layers.windows import around, layout, padding_of, 
 
 
 class _Transposed:
-    """A mixin of transposed convolution layers; it precedes the convolution in the list of bases."""
+    """A mixin of transposed convolution layers; it precedes the convolution in the list of bases.
+
+    Args:
+        trainable: Whether the layer's variables are added to `TRAINABLE_VARIABLES`.
+    """
 
     _function: ClassVar[Any]
 

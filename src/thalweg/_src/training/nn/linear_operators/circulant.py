@@ -171,7 +171,12 @@ class BaseLinearOperatorCirculant(DiagonalizedOperator):
 
 @export("linalg.LinearOperatorCirculant")
 class LinearOperatorCirculant(BaseLinearOperatorCirculant):
-    """A circulant matrix: each column is the one before, shifted cyclically."""
+    """A circulant matrix: each column is the one before, shifted cyclically.
+
+    Args:
+        spectrum: The eigenvalues: the transform of the first column, with batch dimensions before it.
+        input_output_dtype: Type of the matrix, and of what it is multiplied with.
+    """
 
     @hinted(is_square=True, name="LinearOperatorCirculant")
     def __init__(self, spectrum: TensorLike, input_output_dtype: DTypeLike = dtypes.complex64, **hints: Any) -> None:
@@ -180,7 +185,12 @@ class LinearOperatorCirculant(BaseLinearOperatorCirculant):
 
 @export("linalg.LinearOperatorCirculant2D")
 class LinearOperatorCirculant2D(BaseLinearOperatorCirculant):
-    """A block circulant matrix with circulant blocks: a cyclic convolution of images."""
+    """A block circulant matrix with circulant blocks: a cyclic convolution of images.
+
+    Args:
+        spectrum: The eigenvalues: the transform of the first column, with batch dimensions before it.
+        input_output_dtype: Type of the matrix, and of what it is multiplied with.
+    """
 
     _depth = 2
 
@@ -191,7 +201,12 @@ class LinearOperatorCirculant2D(BaseLinearOperatorCirculant):
 
 @export("linalg.LinearOperatorCirculant3D")
 class LinearOperatorCirculant3D(BaseLinearOperatorCirculant):
-    """A matrix of nested circulant blocks: a cyclic convolution of volumes."""
+    """A matrix of nested circulant blocks: a cyclic convolution of volumes.
+
+    Args:
+        spectrum: The eigenvalues: the transform of the first column, with batch dimensions before it.
+        input_output_dtype: Type of the matrix, and of what it is multiplied with.
+    """
 
     _depth = 3
 

@@ -46,7 +46,11 @@ def _transposed(x: Tensor, adjoint_arg: bool) -> Tensor:
 
 @export("linalg.LinearOperatorFullMatrix")
 class LinearOperatorFullMatrix(LinearOperator):
-    """A dense matrix."""
+    """A dense matrix.
+
+    Args:
+        matrix: The matrix; it may have batch dimensions.
+    """
 
     matrix = ReadOnly[Tensor]("The matrix.")
 
@@ -105,7 +109,11 @@ class LinearOperatorLowerTriangular(LinearOperator):
 
 @export("linalg.LinearOperatorDiag")
 class LinearOperatorDiag(DiagonalizedOperator):
-    """A diagonal matrix."""
+    """A diagonal matrix.
+
+    Args:
+        diag: The diagonal.
+    """
 
     diag = ReadOnly[Tensor]("The diagonal.")
 
@@ -257,7 +265,11 @@ class LinearOperatorIdentity(_Sized):
 
 @export("linalg.LinearOperatorScaledIdentity")
 class LinearOperatorScaledIdentity(DiagonalizedOperator, _Sized):
-    """A multiple of the identity matrix."""
+    """A multiple of the identity matrix.
+
+    Args:
+        multiplier: Factor of the identity; it may have batch dimensions.
+    """
 
     multiplier = ReadOnly[Tensor]("The factor of the identity.")
 

@@ -36,7 +36,15 @@ def _turned(x: Tensor, adjoint_arg: bool) -> Tensor:
 
 @export("linalg.LinearOperatorLowRankUpdate")
 class LinearOperatorLowRankUpdate(LinearOperator):
-    """The low-rank update L + U @ D @ adjoint(V) of an operator L, solved by the Woodbury identity."""
+    """The low-rank update L + U @ D @ adjoint(V) of an operator L, solved by the Woodbury identity.
+
+    Args:
+        base_operator: The operator L that is updated.
+        u: The matrix U.
+        diag_update: Diagonal of D; ones by default.
+        v: The matrix V; U by default.
+        is_diag_update_positive: Whether all entries of `diag_update` are known to be positive.
+    """
 
     base_operator = ReadOnly[LinearOperator]("The operator L.", "_base")
     u = ReadOnly[Tensor]("The matrix U.")
@@ -205,7 +213,11 @@ class LinearOperatorHouseholder(LinearOperator):
 
 @export("linalg.LinearOperatorPermutation")
 class LinearOperatorPermutation(LinearOperator):
-    """A permutation matrix, with a one in each row i in column perm[i]."""
+    """A permutation matrix, with a one in each row i in column perm[i].
+
+    Args:
+        perm: The permutation.
+    """
 
     perm = ReadOnly[Tensor]("The permutation.")
 
@@ -241,7 +253,12 @@ class LinearOperatorPermutation(LinearOperator):
 
 @export("linalg.LinearOperatorToeplitz")
 class LinearOperatorToeplitz(LinearOperator):
-    """A Toeplitz matrix, defined by its first column and row."""
+    """A Toeplitz matrix, defined by its first column and row.
+
+    Args:
+        col: The first column.
+        row: The first row.
+    """
 
     col = ReadOnly[Tensor]("The first column.")
     row = ReadOnly[Tensor]("The first row.")
@@ -273,7 +290,11 @@ class LinearOperatorToeplitz(LinearOperator):
 
 @export("linalg.LinearOperatorTridiag")
 class LinearOperatorTridiag(LinearOperator):
-    """A tridiagonal matrix."""
+    """A tridiagonal matrix.
+
+    Args:
+        is_square: Accepted for compatibility; it is always square.
+    """
 
     diagonals = ReadOnly[Any]("The diagonals.")
     diagonals_format = ReadOnly[str]("The format of the diagonals.", "_format")

@@ -137,7 +137,11 @@ def precision_at_top_k(
     weights: TensorLike | None = None,
     name: str | None = None,
 ) -> Result:
-    """Returns the fraction of predicted classes that are labels; the predictions are class indices."""
+    """Returns the fraction of predicted classes that are labels; the predictions are class indices.
+
+    Args:
+        labels: True classes: a tensor, dense or sparse.
+    """
     operands = (labels, predictions_idx, k, class_id, weights)
     return _ratio_at_top_k("precision", "false_positive", _only_predicted, operands, name)
 
@@ -152,7 +156,11 @@ def recall_at_top_k(
     weights: TensorLike | None = None,
     name: str | None = None,
 ) -> Result:
-    """Returns the fraction of labels that are predicted; the predictions are class indices."""
+    """Returns the fraction of labels that are predicted; the predictions are class indices.
+
+    Args:
+        labels: True classes: a tensor, dense or sparse.
+    """
     operands = (labels, predictions_idx, k, class_id, weights)
     return _ratio_at_top_k("recall", "false_negative", _only_labelled, operands, name)
 
@@ -167,7 +175,12 @@ def precision_at_k(
     weights: TensorLike | None = None,
     name: str | None = None,
 ) -> Result:
-    """Returns the fraction of the k highest predictions that are labels."""
+    """Returns the fraction of the k highest predictions that are labels.
+
+    Args:
+        labels: True classes: a tensor, dense or sparse.
+        predictions: Scores [batch, classes].
+    """
     with name_scope(name, _at_k("precision", k, class_id), [predictions, labels, weights]) as scope:
         places = top_k(predictions, k)[1]
         return precision_at_top_k(labels, places, k, class_id, weights, name=scope)
@@ -183,7 +196,12 @@ def recall_at_k(
     weights: TensorLike | None = None,
     name: str | None = None,
 ) -> Result:
-    """Returns the fraction of labels that are among the k highest predictions."""
+    """Returns the fraction of labels that are among the k highest predictions.
+
+    Args:
+        labels: True classes: a tensor, dense or sparse.
+        predictions: Scores [batch, classes].
+    """
     with name_scope(name, _at_k("recall", k, class_id), [predictions, labels, weights]) as scope:
         places = top_k(predictions, k)[1]
         return recall_at_top_k(labels, places, k, class_id, weights, name=scope)
@@ -201,7 +219,12 @@ def average_precision_at_k(
     weights: TensorLike | None = None,
     name: str | None = None,
 ) -> Result:
-    """Returns the average precision at k, averaged over all rows."""
+    """Returns the average precision at k, averaged over all rows.
+
+    Args:
+        labels: True classes: a tensor, dense or sparse.
+        predictions: Scores [batch, classes].
+    """
     if k < 1:
         raise ValueError(f"Invalid k={k}. `k` should be >= 1.")
     with name_scope(name, _at_k("average_precision", k), [predictions, labels, weights]) as scope:

@@ -202,7 +202,12 @@ def sensitivity_at_specificity(
     num_thresholds: int = 200,
     name: str | None = None,
 ) -> Result:
-    """Returns the sensitivity at the threshold whose specificity is nearest to the given one."""
+    """Returns the sensitivity at the threshold whose specificity is nearest to the given one.
+
+    Args:
+        labels: Labels, converted to bool.
+        predictions: Predictions in [0, 1].
+    """
     _require_share("specificity", specificity)
 
     def measure(tp: Any, fn: Any, tn: Any, fp: Any, name: str) -> Tensor:
@@ -224,7 +229,12 @@ def specificity_at_sensitivity(
     num_thresholds: int = 200,
     name: str | None = None,
 ) -> Result:
-    """Returns the specificity at the last threshold whose sensitivity is nearest to the given one."""
+    """Returns the specificity at the last threshold whose sensitivity is nearest to the given one.
+
+    Args:
+        labels: Labels, converted to bool.
+        predictions: Predictions in [0, 1].
+    """
     _require_share("sensitivity", sensitivity)
 
     def measure(tp: Any, fn: Any, tn: Any, fp: Any, name: str) -> Tensor:
@@ -261,7 +271,14 @@ def auc(
     summation_method: str = "trapezoidal",
     thresholds: Iterable[float] | None = None,
 ) -> Result:
-    """Returns the area under the ROC or the precision-recall curve."""
+    """Returns the area under the ROC or the precision-recall curve.
+
+    Args:
+        labels: Labels, converted to bool.
+        predictions: Predictions in [0, 1].
+        summation_method: "trapezoidal", "careful_interpolation", "minoring" or "majoring".
+        thresholds: The thresholds, in place of `num_thresholds`.
+    """
     if curve not in ("ROC", "PR"):
         raise ValueError(f"curve: expected 'ROC' or 'PR', received {curve!r}.")
     if summation_method not in _HEIGHTS:

@@ -65,7 +65,11 @@ def placeholder(dtype: DTypeLike, ragged_rank: int, value_shape: ShapeLike = Non
 
 @export("ragged.map_flat_values")
 def map_flat_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Calls a function with the flat values of all ragged arguments, and gives its result their rows."""
+    """Calls a function with the flat values of all ragged arguments, and gives its result their rows.
+
+    Args:
+        **kwargs: Further arguments of the function.
+    """
     ragged_arguments: list[RaggedTensor] = []
 
     def flat(value: Any) -> Any:
@@ -116,7 +120,11 @@ def ragged_range(
 
 @export("ragged.row_splits_to_segment_ids")
 def row_splits_to_segment_ids(splits: TensorLike, name: str | None = None, out_type: DTypeLike | None = None) -> Tensor:
-    """Returns the row number of each value, given where rows start."""
+    """Returns the row number of each value, given where rows start.
+
+    Args:
+        out_type: Type of the result; by default that of the input.
+    """
     with name_scope(name, "RaggedSplitsToSegmentIds", [splits]):
         row_splits = convert_to_tensor(splits, preferred_dtype=dtypes.int64)
         if row_splits.dtype not in (dtypes.int32, dtypes.int64):
@@ -131,7 +139,13 @@ def segment_ids_to_row_splits(
     out_type: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Returns where rows start, given the sorted row number of each value."""
+    """Returns where rows start, given the sorted row number of each value.
+
+    Args:
+        segment_ids: Row numbers, sorted.
+        num_segments: Number of rows; by default one more than the last row number.
+        out_type: Type of the result; by default that of the input.
+    """
     with name_scope(name, "SegmentIdsToRaggedSplits", [segment_ids]):
         ids = convert_to_tensor(segment_ids, preferred_dtype=dtypes.int64)
         if ids.dtype not in (dtypes.int32, dtypes.int64):
@@ -141,7 +155,12 @@ def segment_ids_to_row_splits(
 
 @export("ragged.stack")
 def stack(values: Sequence[Any], axis: int = 0, name: str | None = None) -> Any:
-    """Stacks tensors, which may have rows of different lengths, along a new axis."""
+    """Stacks tensors, which may have rows of different lengths, along a new axis.
+
+    Args:
+        values: The tensors.
+        axis: The new axis.
+    """
     with name_scope(name, "RaggedStack"):
         return stacked(values, axis)
 
@@ -150,7 +169,11 @@ def stack(values: Sequence[Any], axis: int = 0, name: str | None = None) -> Any:
 def stack_dynamic_partitions(
     data: Any, partitions: TensorLike, num_partitions: TensorLike, name: str | None = None
 ) -> RaggedTensor:
-    """Returns the elements of each partition as one row."""
+    """Returns the elements of each partition as one row.
+
+    Args:
+        num_partitions: Number of rows.
+    """
     with name_scope(name, "SegmentStack", [partitions, num_partitions]):
         elements = convert_to_tensor_or_ragged_tensor(data)
         ids = convert_to_tensor(partitions, preferred_dtype=dtypes.int64)

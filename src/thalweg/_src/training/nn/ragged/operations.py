@@ -301,7 +301,11 @@ def _gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: i
 
 @export("ragged.boolean_mask")
 def ragged_boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
-    """Returns the elements where a mask holds, in the rows of the mask."""
+    """Returns the elements where a mask holds, in the rows of the mask.
+
+    Args:
+        mask: Which elements are kept.
+    """
     with name_scope(name, "RaggedMask"):
         data = convert_to_tensor_or_ragged_tensor(data)
         mask = convert_to_tensor_or_ragged_tensor(mask, dtypes.bool)

@@ -41,7 +41,14 @@ def string_split(
     result_type: str = "SparseTensor",
     name: str | None = None,
 ) -> Any:
-    """Splits each string at any of the delimiter's bytes, to a sparse or ragged tensor."""
+    """Splits each string at any of the delimiter's bytes, to a sparse or ragged tensor.
+
+    Args:
+        source: The strings to split, a vector.
+        sep: The delimiter characters; an empty string splits into bytes.
+        skip_empty: Whether empty pieces are left out.
+        delimiter: Deprecated name of `sep`.
+    """
     ragged = _require_result(result_type)
     pieces = strings.string_split(source, sep, skip_empty, delimiter, name)
     return _rows(pieces) if ragged else pieces
@@ -56,7 +63,13 @@ def split(
     source: TensorLike | None = None,
     name: str | None = None,
 ) -> Any:
-    """Splits each string as Python's `str.split` does, to a sparse or ragged tensor."""
+    """Splits each string as Python's `str.split` does, to a sparse or ragged tensor.
+
+    Args:
+        sep: The delimiter; by default runs of white space.
+        maxsplit: Largest number of splits; -1 sets no limit.
+        source: Deprecated name of `input`.
+    """
     if not _require_result(result_type):
         return strings.split(input, sep, maxsplit, source, name)
     input = strings.only_one(input, source, "input", "source")
@@ -90,7 +103,11 @@ def _by_vector(input: Any, function: Callable[[Tensor], Any]) -> Any:
 
 @export("strings.bytes_split")
 def bytes_split(input: Any, name: str | None = None) -> Any:
-    """Splits each string into its bytes."""
+    """Splits each string into its bytes.
+
+    Args:
+        input: The strings, a tensor of known rank or a ragged one.
+    """
     with name_scope(name, "StringsByteSplit"):
         return _by_vector(input, lambda flat: _rows(strings.string_split(flat, sep="", skip_empty=False)))
 
@@ -121,7 +138,11 @@ def unicode_decode(
     replace_control_characters: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Decodes each string to a row of code points."""
+    """Decodes each string to a row of code points.
+
+    Args:
+        input: The strings, a tensor of known rank or a ragged one.
+    """
     options = _options(input_encoding, errors, replacement_char, replace_control_characters)
     with name_scope(name, "UnicodeDecode"):
         return _by_vector(input, lambda flat: _decoded(flat, False, options)[0])
@@ -136,7 +157,11 @@ def unicode_decode_with_offsets(
     replace_control_characters: bool = False,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """Decodes each string to a row of code points, and a row of the bytes at which they start."""
+    """Decodes each string to a row of code points, and a row of the bytes at which they start.
+
+    Args:
+        input: The strings, a tensor of known rank or a ragged one.
+    """
     options = _options(input_encoding, errors, replacement_char, replace_control_characters)
     with name_scope(name, "UnicodeDecodeWithOffsets"):
         points = _by_vector(input, lambda flat: _decoded(flat, True, options)[0])
@@ -147,7 +172,11 @@ def unicode_decode_with_offsets(
 def unicode_split(
     input: Any, input_encoding: str, errors: str = "replace", replacement_char: int = 0xFFFD, name: str | None = None
 ) -> Any:
-    """Splits each string into its characters."""
+    """Splits each string into its characters.
+
+    Args:
+        input: The strings, a tensor of known rank or a ragged one.
+    """
     with name_scope(name, "UnicodeSplit"):
         return _characters(unicode_decode(input, input_encoding, errors, replacement_char), input_encoding)
 
@@ -156,7 +185,11 @@ def unicode_split(
 def unicode_split_with_offsets(
     input: Any, input_encoding: str, errors: str = "replace", replacement_char: int = 0xFFFD, name: str | None = None
 ) -> tuple[Any, Any]:
-    """Splits each string into its characters, and returns the bytes at which they start."""
+    """Splits each string into its characters, and returns the bytes at which they start.
+
+    Args:
+        input: The strings, a tensor of known rank or a ragged one.
+    """
     with name_scope(name, "UnicodeSplitWithOffsets"):
         points, starts = unicode_decode_with_offsets(input, input_encoding, errors, replacement_char)
         return _characters(points, input_encoding), starts

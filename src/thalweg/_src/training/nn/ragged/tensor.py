@@ -43,6 +43,11 @@ class RaggedTensor:
     """Rows of different lengths: row i is `values[row_splits[i]:row_splits[i + 1]]`; values may be ragged themselves.
 
     Ragged tensors are made by functions such as `RaggedTensor.from_row_splits` and `tf.ragged.constant`.
+
+    Args:
+        values: The joined rows.
+        row_splits: Positions where rows start, and the end of the last one.
+        internal: Whether the caller has checked the arguments.
     """
 
     __array_priority__ = 100  # makes NumPy's operators defer to ours

@@ -17,7 +17,12 @@ Array = np.ndarray[Any, Any]
 @export("ragged.RaggedTensorValue")
 class RaggedTensorValue:
     """The value of a RaggedTensor, as fetched from a session or fed to it: `values[row_splits[i]:row_splits[i + 1]]`
-    is row i."""
+    is row i.
+
+    Args:
+        values: The joined rows.
+        row_splits: Positions where rows start, and the end of the last one.
+    """
 
     values = ReadOnly[Any]("The joined rows, an array or a RaggedTensorValue.")
     row_splits = ReadOnly[Array]("The positions where rows start, and the end of the last one.")

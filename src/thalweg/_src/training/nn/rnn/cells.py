@@ -224,7 +224,12 @@ class GRUCell(UnitsCell):
 
 @export("nn.rnn_cell.LSTMStateTuple", "contrib.rnn.LSTMStateTuple")
 class LSTMStateTuple(collections.namedtuple("LSTMStateTuple", ("c", "h"))):
-    """The state of an LSTM: cell state `c` and output `h`."""
+    """The state of an LSTM: cell state `c` and output `h`.
+
+    Args:
+        c: The memory.
+        h: The output.
+    """
 
     __slots__ = ()
 

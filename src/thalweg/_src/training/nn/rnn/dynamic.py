@@ -51,6 +51,11 @@ def dynamic_rnn(
 
     Inputs are [batch, time, ...], or [time, batch, ...] if time_major. After the end of a sequence, as
     sequence_length says, outputs are zero and the state is unchanged.
+
+    Args:
+        cell: The RNN cell.
+        inputs: Inputs [batch, time, ...], or a nest of them; [time, batch, ...] if `time_major`.
+        dtype: Type of the initial state if none is given.
     """
     require_cell("cell", cell)
     with rnn_scope(scope):
@@ -163,7 +168,12 @@ def bidirectional_dynamic_rnn(
     time_major: bool = False,
     scope: str | VariableScope | None = None,
 ) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-    """Runs one cell forward and another backward; returns the outputs and last states of both."""
+    """Runs one cell forward and another backward; returns the outputs and last states of both.
+
+    Args:
+        inputs: Inputs [batch, time, ...], or a nest of them; [time, batch, ...] if `time_major`.
+        dtype: Type of the initial state if none is given.
+    """
     require_cell("cell_fw", cell_fw)
     require_cell("cell_bw", cell_bw)
     time_axis, batch_axis = (0, 1) if time_major else (1, 0)
@@ -200,6 +210,9 @@ def raw_rnn(
 
     loop_fn returns (elements_finished, next_input, next_cell_state, emit_output, next_loop_state). Returns the emitted
     outputs in a TensorArray, the last state and the last loop state.
+
+    Args:
+        cell: The RNN cell.
     """
     require_cell("cell", cell)
     if not callable(loop_fn):

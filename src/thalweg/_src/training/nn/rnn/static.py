@@ -32,6 +32,12 @@ def static_rnn(
     """Runs a cell over a list of inputs; returns the list of outputs and the last state.
 
     After the end of a sequence, as sequence_length says, outputs are zero and the state is unchanged.
+
+    Args:
+        cell: The RNN cell.
+        inputs: List of inputs [batch, size], one for each step.
+        dtype: Type of the initial state if none is given.
+        scope: Name or object of the variable scope.
     """
     require_cell("cell", cell)
     _require_steps(inputs)
@@ -105,7 +111,15 @@ def static_state_saving_rnn(
     sequence_length: TensorLike | None = None,
     scope: str | VariableScope | None = None,
 ) -> tuple[list[Any], Any]:
-    """Runs a cell over a list of inputs from the state of `state_saver`, and saves the state afterwards."""
+    """Runs a cell over a list of inputs from the state of `state_saver`, and saves the state afterwards.
+
+    Args:
+        cell: The RNN cell.
+        inputs: List of inputs [batch, size], one for each step.
+        state_saver: Object with methods `state(name)` and `save_state(name, value)`.
+        state_name: Name of the state, or a nest of names.
+        scope: Name or object of the variable scope.
+    """
     require_cell("cell", cell)
     require_members("state_saver", state_saver, "an object with state and save_state", "state", "save_state")
     nested = nest.is_nested(cell.state_size)
@@ -145,7 +159,13 @@ def static_bidirectional_rnn(
     sequence_length: TensorLike | None = None,
     scope: str | VariableScope | None = None,
 ) -> tuple[list[Any], Any, Any]:
-    """Runs one cell forward and another backward; returns the concatenated outputs and both last states."""
+    """Runs one cell forward and another backward; returns the concatenated outputs and both last states.
+
+    Args:
+        inputs: List of inputs [batch, size], one for each step.
+        dtype: Type of the initial state if none is given.
+        scope: Name or object of the variable scope.
+    """
     require_cell("cell_fw", cell_fw)
     require_cell("cell_bw", cell_bw)
     _require_steps(inputs)

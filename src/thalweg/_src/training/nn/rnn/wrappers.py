@@ -80,7 +80,18 @@ def _default_dropout_filter(substate: Any) -> Any:
 
 @export("nn.rnn_cell.DropoutWrapper", "contrib.rnn.DropoutWrapper")
 class DropoutWrapper(CellWrapper):
-    """Applies dropout to inputs, outputs and states; with variational_recurrent, one mask for all steps."""
+    """Applies dropout to inputs, outputs and states; with variational_recurrent, one mask for all steps.
+
+    Args:
+        input_keep_prob: Probability that an input is kept.
+        output_keep_prob: Probability that an output is kept.
+        state_keep_prob: Probability that an element of the state is kept.
+        variational_recurrent: Whether the same mask is used in all steps; needs `dtype`.
+        input_size: Shape of the inputs, needed for a variational input mask.
+        dtype: Type of the inputs, states and outputs, needed for `variational_recurrent`.
+        seed: Seed of the masks.
+        dropout_state_filter_visitor: Function that says which parts of the state dropout applies to.
+    """
 
     def __init__(
         self,

@@ -65,7 +65,13 @@ def frame(
     axis: int = -1,
     name: str | None = None,
 ) -> Tensor:
-    """Splits an axis into frames, one every `frame_step`; an incomplete last frame is dropped or padded."""
+    """Splits an axis into frames, one every `frame_step`; an incomplete last frame is dropped or padded.
+
+    Args:
+        signal: The signal.
+        pad_value: Value to pad with.
+        axis: The axis to cut; the last by default.
+    """
     with name_scope(name, "frame", [signal, frame_length, frame_step, pad_value]):
         signal = convert_to_tensor(signal, name="signal")
         length, step = _number(frame_length, "frame_length"), _number(frame_step, "frame_step")
@@ -98,7 +104,11 @@ def _padded(signal: Tensor, axis: int, missing: Any, value: Tensor) -> Tensor:
 
 @export("signal.overlap_and_add", "contrib.signal.overlap_and_add")
 def overlap_and_add(signal: TensorLike, frame_step: TensorLike, name: str | None = None) -> Tensor:
-    """Overlap-adds frames [..., frames, frame_length] that start every `frame_step`."""
+    """Overlap-adds frames [..., frames, frame_length] that start every `frame_step`.
+
+    Args:
+        signal: Frames [..., frames, length].
+    """
     with name_scope(name, "overlap_and_add", [signal, frame_step]):
         signal = convert_to_tensor(signal, name="signal")
         _require_rank(signal, 2)

@@ -68,7 +68,11 @@ def _raised_cosine(
 def kaiser_window(
     window_length: TensorLike, beta: Any = 12.0, dtype: DTypeLike = dtypes.float32, name: str | None = None
 ) -> Tensor:
-    """Returns the Kaiser window, narrower for larger `beta`."""
+    """Returns the Kaiser window, narrower for larger `beta`.
+
+    Args:
+        beta: Shape of the window; larger is narrower.
+    """
     with name_scope(name, "kaiser_window", [window_length, beta]):
         length, kind = _length(window_length, dtype)
         static_length = constant_value(length)
@@ -85,7 +89,11 @@ def kaiser_window(
 def kaiser_bessel_derived_window(
     window_length: TensorLike, beta: TensorLike = 12.0, dtype: DTypeLike = dtypes.float32, name: str | None = None
 ) -> Tensor:
-    """Returns the Kaiser-Bessel derived window, whose half-overlapping squares add up to 1."""
+    """Returns the Kaiser-Bessel derived window, whose half-overlapping squares add up to 1.
+
+    Args:
+        beta: Shape of the window; larger is narrower.
+    """
     with name_scope(name, "kaiser_bessel_derived_window", [window_length, beta]):
         length, kind = _length(window_length, dtype)
         sums = cumsum(kaiser_window(length // 2 + 1, beta, kind))

@@ -1,1 +1,33 @@
 """tf.contrib.slim data: dataset descriptions, decoders, and providers that read by queues."""
+
+# What parameters mean throughout this package; base/documentation.py adds the texts to docstrings.
+PARAMETERS: dict[str, str] = {
+    "channels": "Number of color channels.",
+    "common_queue": "The queue to fill.",
+    "data_sources": "Paths or patterns of the files.",
+    "dct_method": "Accepted for compatibility; the default method is used.",
+    "default_value": "Value where an entry is missing.",
+    "densify": "Whether a dense tensor is returned.",
+    "dtype": "Element type of the result.",
+    "dtypes": "Types of key and value.",
+    "format_key": "Key of its format.",
+    "func": "Function from tensors by key to the item.",
+    "image_key": "Key of the encoded image.",
+    "indices_key": "Key of the feature with the indices.",
+    "items_to_handlers": "Handler of each item, by name.",
+    "items_to_tensors": "Tensors by item.",
+    "keys": "Keys of the features.",
+    "keys_to_features": "Specification of each feature, by key.",
+    "min_after_dequeue": "Number of records that stay in the queue.",
+    "num_readers": "Number of readers that work at once.",
+    "num_samples": "Number of records.",
+    "reader_class": "The reader class.",
+    "reader_kwargs": "Keyword arguments of the reader.",
+    "repeated": "Whether the feature holds several images.",
+    "seed": "Seed of the shuffling.",
+    "shape": "Shape of the result, or None.",
+    "shape_key": "Key of the feature with the dense shape.",
+    "shape_keys": "Keys of the features with the shape.",
+    "tensor_key": "Key of the feature.",
+    "values_key": "Key of the feature with the values.",
+}

@@ -93,7 +93,12 @@ class ItemHandlerCallback(ItemHandler):
 
 @export("contrib.slim.tfexample_decoder.BoundingBox")
 class BoundingBox(ItemHandler):
-    """Bounding boxes [number of boxes, 4] from four features, one per side."""
+    """Bounding boxes [number of boxes, 4] from four features, one per side.
+
+    Args:
+        keys: Names of the four sides.
+        prefix: Prefix of the keys.
+    """
 
     def __init__(self, keys: Sequence[str] | None = None, prefix: str = "") -> None:
         sides = list(keys or ("ymin", "xmin", "ymax", "xmax"))
@@ -143,7 +148,11 @@ class Tensor(ItemHandler):
 
 @export("contrib.slim.tfexample_decoder.LookupTensor")
 class LookupTensor(Tensor):
-    """A feature looked up in a table."""
+    """A feature looked up in a table.
+
+    Args:
+        table: The table.
+    """
 
     def __init__(
         self,
@@ -162,7 +171,12 @@ class LookupTensor(Tensor):
 
 @export("contrib.slim.tfexample_decoder.BackupHandler")
 class BackupHandler(ItemHandler):
-    """The item of one handler, or of another if that is empty."""
+    """The item of one handler, or of another if that is empty.
+
+    Args:
+        handler: The handler.
+        backup: The handler used if the first item is empty.
+    """
 
     def __init__(self, handler: ItemHandler, backup: ItemHandler) -> None:
         require_kind("handler", handler, ItemHandler, "an ItemHandler")

@@ -22,7 +22,14 @@ from thalweg._src.training.input.queues import FIFOQueue, PaddingFIFOQueue, Queu
 
 @export("contrib.slim.dataset.Dataset")
 class Dataset:
-    """The description of a dataset: files, reader, decoder and number of samples."""
+    """The description of a dataset: files, reader, decoder and number of samples.
+
+    Args:
+        reader: The reader class.
+        decoder: What decodes a record.
+        items_to_descriptions: Descriptions by item.
+        **kwargs: Further attributes.
+    """
 
     def __init__(
         self,
@@ -106,7 +113,11 @@ def parallel_read(
     seed: int | None = None,
     scope: str | None = None,
 ) -> Any:
-    """Returns the key and value of a record, read by several readers in parallel."""
+    """Returns the key and value of a record, read by several readers in parallel.
+
+    Args:
+        capacity: Capacity of the queue of records.
+    """
     files = get_data_files(data_sources)
     with name_scope(scope, "parallel_read"):
         names = string_input_producer(files, num_epochs=num_epochs, shuffle=shuffle, seed=seed, name="filenames")
@@ -159,7 +170,14 @@ class DataProvider:
 
 @export("contrib.slim.dataset_data_provider.DatasetDataProvider")
 class DatasetDataProvider(DataProvider):
-    """A data provider that reads a dataset by queues."""
+    """A data provider that reads a dataset by queues.
+
+    Args:
+        dataset: The `Dataset` of slim.
+        common_queue_capacity: Capacity of the queue of records.
+        common_queue_min: Number of records that stay in the queue.
+        record_key: Name of the item with the record's key.
+    """
 
     def __init__(
         self,
@@ -204,7 +222,12 @@ def prefetch_queue(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Returns a queue that threads fill with the values of tensors, given as a list or dictionary."""
+    """Returns a queue that threads fill with the values of tensors, given as a list or dictionary.
+
+    Args:
+        tensors: The tensors: a list or a dictionary.
+        name: A name for the operations that are added to the graph.
+    """
     names = sorted(tensors) if isinstance(tensors, dict) else None
     listed = list(tensors) if names is None else [tensors[key] for key in names]
     with name_scope(name, "prefetch_queue", listed):
@@ -225,7 +248,11 @@ def prefetch_queue(
 @export("contrib.slim.queues.QueueRunners")
 @contextlib.contextmanager
 def QueueRunners(session: Any) -> Iterator[None]:
-    """Context manager that runs the queue runners of a graph."""
+    """Context manager that runs the queue runners of a graph.
+
+    Args:
+        session: The session that runs the queues.
+    """
     coordinator = Coordinator()
     threads = start_queue_runners(sess=session, coord=coordinator, daemon=True)
     try:
