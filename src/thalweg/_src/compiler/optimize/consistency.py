@@ -27,7 +27,7 @@ from thalweg._src.base import dtypes
 from thalweg._src.base.devices import matches, task_of
 from thalweg._src.base.errors import invalid
 from thalweg._src.graph.consistency import LOCK_DEVICE, ONE_STATE, READ_FIRST, SHARED
-from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph, reachable
+from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph, ancestors
 from thalweg._src.graph.op_def import OPS
 
 _NAME = "sequential_consistency"
@@ -70,7 +70,7 @@ def order_first_reads(step: StepGraph) -> None:
     first = [node for node in step.nodes if READ_FIRST in node.attrs and node.facts.reads]
     if not first or step.is_unstructured:
         return
-    before = reachable(first)
+    before = ancestors(first)
     for node in step.nodes:
         if node not in before and (node.facts.reads or node.type == "_While"):
             node.controls = list(dict.fromkeys([*node.controls, *first]))
@@ -106,7 +106,7 @@ class _Sections:
         """Makes the updates of a step a transaction; what reads after them does so when it is decided."""
         if not section:
             return
-        before = reachable(list(updates))
+        before = ancestors(list(updates))
         inside = self._by_task(node for node in section if node in before)
         later = self._by_task(node for node in section if node not in before)
         tasks = dict.fromkeys((self.coordinator, *inside, *later))
@@ -215,7 +215,7 @@ class _Sections:
         """Returns what a section waits for: the last of its predecessors outside, without what is there at once."""
         within = _descendants(self.step, section)
         outside = {p: None for node in section for p in node.predecessors() if p not in within}
-        before = reachable([earlier for p in outside for earlier in p.predecessors()])
+        before = ancestors([earlier for p in outside for earlier in p.predecessors()])
         return [
             p for p in outside if p not in before and (p.controls or p.type not in ("Const", "_Arg", "VarHandleOp"))
         ]

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from thalweg._src.base import errors
 from thalweg._src.graph.ir.step_graph import Guard, Node, Output, Region, StepGraph
 from thalweg._src.graph.op_def import OPS
 from thalweg._src.graph.source_line import made_at
+from thalweg._src.graph.walk import postorder, preorder, reachable
 
 # Python's compiler accepts 20 nested loops and 100 levels of indentation in the code of a step.
 _MAX_LOOPS = 16
@@ -99,27 +101,15 @@ def _forward(node: Node) -> Iterable[Node]:
 
 def _ordered(nodes: Sequence[Node]) -> list[Node]:
     """Returns the nodes in topological order, ignoring back edges."""
-    result: list[Node] = []
-    state: dict[Node, int] = {}
-    members = set(nodes)
-    for start in sorted(nodes, key=lambda node: node.order):
-        stack = [start]
-        while stack:
-            node = stack[-1]
-            if state.get(node) == 2:
-                stack.pop()
-                continue
-            if state.get(node) == 1:
-                state[node] = 2
-                result.append(stack.pop())
-                continue
-            state[node] = 1
-            for producer in _forward(node):
-                if state.get(producer) == 1:
-                    raise Unstructured(f"the graph has a cycle through {producer.name!r} that no NextIteration closes")
-                if producer in members and producer not in state:
-                    stack.append(producer)
-    return result
+    inside = set(nodes)
+    by_order = sorted(nodes, key=attrgetter("order"))
+    order = postorder(by_order, lambda node: [producer for producer in _forward(node) if producer in inside])
+    place = {node: index for index, node in enumerate(order)}
+    for node in order:
+        for producer in _forward(node):
+            if place.get(producer, -1) >= place[node]:
+                raise Unstructured(f"the graph has a cycle through {producer.name!r} that no NextIteration closes")
+    return order
 
 
 def _frames(nodes: Sequence[Node]) -> _Frame:
@@ -321,13 +311,9 @@ def _part(
 ) -> StepGraph:
     """Returns the graph of a loop's condition or body: the ancestors of its results, down to the arguments."""
     gates = {node for node, _ in known}
-    members: set[Node] = set()
-    stack = [producer for producer, _ in results]
     inside = set(nodes)
-    while stack:
-        node = stack.pop()
-        if node in members or node in gates:
-            continue
+
+    def predecessors(node: Node) -> Iterable[Node]:
         if node not in inside:
             raise Unstructured(f"{node.name!r} is not in the loop {frame.name!r} that uses it")
         closes_loop = any(producer.type == "NextIteration" for producer, _ in node.inputs)
@@ -335,9 +321,10 @@ def _part(
         own = node.facts.control_flow and not of_branch
         if own or any(output.node in gates and output not in known for output in node.inputs):
             raise Unstructured(f"the body of the loop {frame.name!r} uses {node.name!r} of its frame")
-        members.add(node)
-        stack += [p for p, i in node.inputs if Output(p, i) not in known]
-        stack += [control for control in node.controls if control not in gates]
+        before = [*(producer for producer, _ in node.inputs), *node.controls]
+        return [producer for producer in before if producer not in gates]
+
+    members = reachable((producer for producer, _ in results if producer not in gates), predecessors)
     for node in members:
         node.inputs = [known.get(output, output) for output in node.inputs]
         node.controls = [control for control in node.controls if control not in gates]
@@ -415,17 +402,13 @@ def _source(predicate: Output, guard: Guard) -> Output:
 
 def _real_controls(controls: Sequence[Node], gone: set[Node]) -> list[Node]:
     """Returns control inputs without those that only bind a node to a branch or a loop."""
-    seen: dict[Node, bool] = {}
-    stack = list(reversed(controls))
-    while stack:
-        control = stack.pop()
-        if control in seen:
-            continue
-        forwards = control in gone or control.type in ("Identity", "Const")
-        seen[control] = not forwards and control.type != "_Arg"
-        if forwards:  # its own control inputs must still be waited for
-            stack += reversed(list(control.predecessors()))
-    return [control for control, is_real in seen.items() if is_real]
+
+    def only_forwards(node: Node) -> bool:
+        return node in gone or node.type in ("Identity", "Const")
+
+    # What a node waits for that only forwards a value must still be waited for.
+    reached = preorder(controls, lambda node: node.predecessors() if only_forwards(node) else ())
+    return [control for control in reached if not only_forwards(control) and control.type != "_Arg"]
 
 
 def _conjunction(guards: Sequence[Guard]) -> Guard:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import Any
 
 from thalweg._src.base import dtypes
-from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
+from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph, descendants
 
 
 def fuse(step: StepGraph) -> None:
@@ -146,17 +145,4 @@ def _group(members: list[Node], group_type: str, variables: int) -> Node:
 
 def _are_independent(step: StepGraph, members: list[Node]) -> bool:
     """Returns whether no member depends on another."""
-    after: dict[Node, list[Node]] = step.consumers()
-    wanted = set(members)
-    return not any(node in wanted for node in _descendants(members, lambda node: after[node]))
-
-
-def _descendants(nodes: Iterable[Node], following: Callable[[Node], Iterable[Node]]) -> set[Node]:
-    found: set[Node] = set()
-    stack = [follower for node in nodes for follower in following(node)]
-    while stack:
-        node = stack.pop()
-        if node not in found:
-            found.add(node)
-            stack += following(node)
-    return found
+    return descendants(members, step.consumers()).isdisjoint(members)

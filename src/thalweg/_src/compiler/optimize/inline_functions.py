@@ -17,11 +17,12 @@ from thalweg._src.base.devices import merge_devices
 from thalweg._src.base.dtypes import DType
 from thalweg._src.base.shapes import Shape
 from thalweg._src.graph.function import CASES, FUNCTIONAL, IFS, LOOPS, FunctionOp, GraphFunction, unchanged_values
-from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph, reachable
+from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph, ancestors
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.order_hints import ORDER_HINTS
 from thalweg._src.graph.source_line import made_at
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.walk import preorder
 
 _MAX_DEPTH = 64  # functions that call each other
 _MAX_NODES = 1 << 20  # a library of a few bytes can ask for any number
@@ -88,7 +89,7 @@ class _Inlining:
             node.order = order
         step.fetches = [self._result(output) for output in step.fetches]
         step.targets = self._awaited([*step.targets, *effects])
-        needed = reachable(step.roots()) | feeds
+        needed = ancestors(step.roots()) | feeds
         step.nodes = [node for node in self._made if node in needed]
 
     def _check_size(self, call: Node) -> None:
@@ -123,15 +124,7 @@ class _Inlining:
 
     def _awaited(self, nodes: Sequence[Node]) -> list[Node]:
         """Returns nodes with each call replaced by what stands for its end."""
-        found: dict[Node, None] = {}
-        stack = list(reversed(nodes))
-        while stack:
-            node = stack.pop()
-            if node in self._ends:
-                stack += reversed(self._ends[node])
-            else:
-                found[node] = None
-        return list(found)
+        return [node for node in preorder(nodes, lambda n: self._ends.get(n, ())) if node not in self._ends]
 
     # -- calls --------------------------------------------------------------------------------------------------------
 

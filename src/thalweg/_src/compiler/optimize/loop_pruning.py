@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from thalweg._src.graph.ir.step_graph import Node, Output, Region, StepGraph, reachable
+from thalweg._src.graph.ir.step_graph import Node, Output, Region, StepGraph, ancestors
 
 
 def narrow(step: StepGraph) -> None:
@@ -73,7 +73,7 @@ def _needed(region: Region, results: set[int]) -> set[int]:
     while found != needed:
         needed = found
         roots = [*region.condition.roots(), *(region.body.fetches[i].node for i in needed if i < count)]
-        found = needed | {index_of[node] for node in reachable(roots) if node in index_of}
+        found = needed | {index_of[node] for node in ancestors(roots) if node in index_of}
     return needed
 
 
@@ -83,5 +83,5 @@ def _with_effects(region: Region) -> set[int]:
     return {
         i
         for i, (node, _) in results
-        if any(n.facts.stateful and not n.facts.reads and n.type != "_Arg" for n in reachable([node]))
+        if any(n.facts.stateful and not n.facts.reads and n.type != "_Arg" for n in ancestors([node]))
     }

@@ -14,7 +14,7 @@ from typing import Any
 
 from thalweg._src.base import dtypes
 from thalweg._src.base.errors import invalid
-from thalweg._src.graph.ir.step_graph import SHOWN, Node, Output, StepGraph, reachable
+from thalweg._src.graph.ir.step_graph import SHOWN, Node, Output, StepGraph, ancestors, descendants
 from thalweg._src.graph.op_def import OPS, OpDef
 
 _LATEST = "_after_updates"  # attribute of reads that see all updates of the step
@@ -76,7 +76,7 @@ class _Lowering:
         step.fetches = fetched
         step.nodes = sorted([*step.nodes, *self._added], key=attrgetter("order"))
         self._read_after_updates(snapshots)
-        needed = reachable(step.roots()) | set(step.feeds)
+        needed = ancestors(step.roots()) | set(step.feeds)
         step.nodes = sorted(needed, key=attrgetter("order"))
 
     def _find_refs(self, node: Node) -> None:
@@ -210,7 +210,7 @@ class _Lowering:
         consumers = self._step.consumers()
         for snapshot in snapshots:
             if (written := writers.get(_variable_of(snapshot.inputs[0]))) is not None:
-                later = _downstream(written, consumers)
+                later = descendants(written, consumers)
                 for alias, handle in list(_aliases(snapshot, consumers, self._added)):
                     self._move_reads(alias, handle, snapshot, consumers, later)
 
@@ -285,18 +285,6 @@ def _variable_of(output: Output) -> Node:
 
 def _handles(node: Node) -> list[Output]:
     return [output for i, output in enumerate(node.inputs) if node.input_dtype(i) is dtypes.resource]
-
-
-def _downstream(nodes: list[Node], consumers: dict[Node, list[Node]]) -> set[Node]:
-    """Returns the nodes that depend on some others."""
-    found: set[Node] = set()
-    stack = list(nodes)
-    while stack:
-        for consumer in consumers.get(stack.pop(), ()):
-            if consumer not in found:
-                found.add(consumer)
-                stack.append(consumer)
-    return found
 
 
 def _aliases(snapshot: Node, consumers: dict[Node, list[Node]], added: list[Node]) -> Iterator[tuple[Output, Output]]:

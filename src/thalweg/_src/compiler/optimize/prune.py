@@ -9,6 +9,7 @@ from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
 from thalweg._src.graph.op_def import OPS
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.walk import reachable
 
 _MANY = 8  # control inputs; more are replaced by one NoOp that has them
 
@@ -82,34 +83,26 @@ def _needed(
     targets: Sequence[Operation],
     members: Collection[Operation] | None,
 ) -> set[Operation]:
-    needed: set[Operation] = set()
-    stack = [tensor.op for tensor in fetches if tensor not in fed] + list(targets)
-    while stack:
-        operation = stack.pop()
-        if operation in needed:
-            continue
-        needed.add(operation)
-        stack += [tensor.op for tensor in operation.inputs if tensor not in fed]
+    def predecessors(operation: Operation) -> list[Operation]:
         # An operation all of whose outputs are fed is not run, so nothing waits for it either.
         controls = [c for c in operation.control_inputs if members is None or c in members]
-        stack += [c for c in controls if not (c.outputs and all(t in fed for t in c.outputs))]
-    return needed
+        awaited = [c for c in controls if not (c.outputs and all(t in fed for t in c.outputs))]
+        return [*(tensor.op for tensor in operation.inputs if tensor not in fed), *awaited]
+
+    return reachable([*(tensor.op for tensor in fetches if tensor not in fed), *targets], predecessors)
 
 
 def needed_feeds(
     elements: Iterable[Tensor | Operation], feeds: set[Tensor], done: Collection[Operation] = ()
 ) -> tuple[set[Tensor], set[Operation]]:
     """Returns the feeds and operations that some fetches depend on, without those of operations that are done."""
+
+    def predecessors(operation: Operation) -> Iterable[Operation]:
+        if operation in done:
+            return ()
+        return [*(tensor.op for tensor in operation.inputs if tensor not in feeds), *operation.control_inputs]
+
     fetched = set(elements)
-    found = feeds & fetched
-    seen: set[Operation] = set()
-    stack = [element.op if isinstance(element, Tensor) else element for element in fetched - feeds]
-    while stack:
-        operation = stack.pop()
-        if operation in seen or operation in done:
-            continue
-        seen.add(operation)
-        found.update(tensor for tensor in operation.inputs if tensor in feeds)
-        stack += [tensor.op for tensor in operation.inputs if tensor not in feeds]
-        stack += operation.control_inputs
-    return found, seen
+    roots = [element.op if isinstance(element, Tensor) else element for element in fetched - feeds]
+    operations = reachable(roots, predecessors).difference(done)
+    return feeds & {*fetched, *(tensor for operation in operations for tensor in operation.inputs)}, operations

@@ -28,8 +28,8 @@ def simplify(step: StepGraph) -> None:
             node.controls = list(dict.fromkeys([*node.controls, *late])) if late else node.controls
         node.inputs = [replaced.get(output, output) for output in node.inputs]
         if node.controls and node.type == "Identity" and node not in kept:
-            replaced[Output(node, 0)] = node.inputs[0]
-            waits[Output(node, 0)] = node.controls
+            output = Output(node, 0)
+            replaced[output], waits[output] = node.inputs[0], node.controls
             continue
         if node.controls:
             continue  # its order is observable

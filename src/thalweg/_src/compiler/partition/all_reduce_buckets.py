@@ -14,6 +14,7 @@ from typing import Any
 from thalweg._src.base.shapes import show
 from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph, waits
 from thalweg._src.graph.op_def import OPS
+from thalweg._src.graph.walk import postorder
 
 FIRST_BYTES = 1 << 20  # of the first bucket, so that the network is busy early
 BUCKET_BYTES = 25 << 20
@@ -48,25 +49,22 @@ def _is_known(start: Node) -> bool:
 # -- buckets ----------------------------------------------------------------------------------------------------------
 
 
-def _ancestors(parts: list[StepGraph]) -> dict[Node, frozenset[Node]]:
+def _ancestors(graphs: list[StepGraph]) -> dict[Node, frozenset[Node]]:
     """Returns the blocking nodes that each node depends on, through transfers between the partitions of this task."""
-    sends = {_key(node): node for part in parts for node in part.nodes if node.type == "_Send"}
+    sends = {_key(node): node for graph in graphs for node in graph.nodes if node.type == "_Send"}
     sets: dict[Node, frozenset[Node]] = {}
     shared: dict[frozenset[Node], frozenset[Node]] = {}
-    stack = [node for part in parts for node in part.nodes]
-    while stack:
-        node = stack[-1]
+
+    def predecessors(node: Node) -> list[Node]:
         local = sends.get(_key(node)) if node.type == "_Recv" else None
-        before = [*node.predecessors(), *([] if local is None else [local])]
-        missing = [each for each in before if each not in sets]
-        if missing:
-            stack += missing
-            continue
-        stack.pop()
-        if node not in sets:
-            found = frozenset[Node]().union(*(sets[each] for each in before))
-            found = found | {node} if waits(node) and local is None else found
-            sets[node] = shared.setdefault(found, found)
+        return [*node.predecessors(), *([] if local is None else [local])]
+
+    for node in postorder((node for graph in graphs for node in graph.nodes), predecessors):
+        before = predecessors(node)
+        blocking = frozenset[Node]().union(*(sets[predecessor] for predecessor in before))
+        is_received_here = node.type == "_Recv" and _key(node) in sends
+        blocking = blocking | {node} if waits(node) and not is_received_here else blocking
+        sets[node] = shared.setdefault(blocking, blocking)
     return sets
 
 

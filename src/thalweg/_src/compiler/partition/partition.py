@@ -12,6 +12,7 @@ from thalweg._src.base import errors
 from thalweg._src.compiler.partition.bfloat16_transfer import can_narrow, kept_values, narrow, widen
 from thalweg._src.compiler.partition.transfer import receive, send, signal
 from thalweg._src.graph.ir.step_graph import Guard, Node, Output, Region, StepGraph
+from thalweg._src.graph.walk import reachable
 
 Devices = dict[Node, str]
 
@@ -219,11 +220,6 @@ class _Cut:
 
     def needed_sends(self, roots: Iterable[Node]) -> list[Node]:
         """Returns the Sends whose values some of the roots depend on; not every node that was cut is needed."""
-        found = set(stack := list(roots))
-        while stack:
-            node = stack.pop()
-            sent = [self._sends[node]] if node in self._sends else []
-            new = {*node.predecessors(), *sent} - found
-            found |= new
-            stack += new
-        return [node for node in self._sends.values() if node in found]
+        sends = self._sends
+        needed = reachable(roots, lambda n: [*n.predecessors(), sends[n]] if n in sends else n.predecessors())
+        return [node for node in sends.values() if node in needed]

@@ -9,6 +9,7 @@ from itertools import pairwise
 from thalweg._src.compiler.schedule.peak_memory import Buffers
 from thalweg._src.compiler.schedule.timeline import transfer_key
 from thalweg._src.graph.ir.step_graph import Node, StepGraph, waits
+from thalweg._src.graph.walk import postorder
 
 Parts = Mapping[str, StepGraph]
 Orders = dict[str, list[Node]]
@@ -45,20 +46,9 @@ class _GlobalGraph:
 
     def depth_first(self) -> dict[Node, int]:
         """Returns the position of each node in depth-first postorder: the inputs of a node run right before it."""
-        place: dict[Node, int] = {}
-        opened: set[Node] = set()
-        stack = [*reversed(self._roots)]
         position = {node: i for i, node in enumerate(self.nodes)}
-        while stack:
-            node = stack[-1]
-            if node in opened:
-                stack.pop()
-                place.setdefault(node, len(place))
-                continue
-            opened.add(node)
-            earlier = [p for p in self.before[node] if p not in opened]
-            stack += sorted(earlier, key=position.__getitem__, reverse=True)
-        return place
+        order = postorder(self._roots, lambda node: sorted(self.before[node], key=position.__getitem__))
+        return {node: place for place, node in enumerate(order)}
 
     def order(self, rank: Mapping[Node, int] | None, buffers: Mapping[str, Buffers] | None = None) -> Orders:
         """Returns the execution order of the limited devices: always the ready node with the smallest rank.

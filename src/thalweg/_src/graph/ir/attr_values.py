@@ -16,6 +16,7 @@ import numpy as np
 
 from thalweg._src.base import dtypes
 from thalweg._src.base.dtypes import DType, as_dtype
+from thalweg._src.base.formats.objects import object_array
 from thalweg._src.base.shapes import Shape, TensorShape
 from thalweg._src.graph.graph_def_checks import checked_shape
 from thalweg._src.graph.ir.step_graph import Region, StepGraph
@@ -295,9 +296,7 @@ class ValueReader:
             items.append(item.decode("utf-8", "surrogatepass") if length & 1 else item)
         if position != len(content):
             raise ValueError(f"strings of {position} bytes are in {len(content)} bytes")
-        flat = np.empty(len(items), object)
-        flat[:] = items
-        array = flat.reshape(stored)
+        array = object_array(items, stored)
         return array if shape == stored else np.broadcast_to(array, shape)
 
     def _message(self, tag: int) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ from thalweg._src.base.read_only import ReadOnly
 from thalweg._src.base.shapes import Shape
 from thalweg._src.graph.op_def import OPS, Facts, OpDef
 from thalweg._src.graph.source_line import Stack
+from thalweg._src.graph.walk import reachable
 
 SHOWN = "_shown"  # attribute of nodes that passes add: the name that errors show, of an operation of the user
 
@@ -96,11 +97,11 @@ class Node:
         return self.inputs[index].dtype
 
     def predecessors(self) -> Iterable[Node]:
-        for producer, _ in self.inputs:
-            yield producer
+        for output in self.inputs:
+            yield output.node
         yield from self.controls
-        for (predicate, _), _ in self.guard:
-            yield predicate
+        for predicate, _ in self.guard:
+            yield predicate.node
 
     def like(self, op_type: str, inputs: list[Output], attrs: dict[str, Any], **changes: Any) -> Node:
         """Returns a node of another type in this one's place: same name, outputs, device, order and user line."""
@@ -194,7 +195,7 @@ class StepGraph:
 
     def prune_and_sort(self) -> None:
         """Drops dead nodes, which no fetch or target needs, and sorts topologically, ties in program order."""
-        needed = reachable(self.roots())
+        needed = ancestors(self.roots())
         self.nodes = topological(needed)
         for region in self.regions():
             for part in region.parts():
@@ -233,23 +234,23 @@ def _follow(replaced: dict[Any, Any], item: Any) -> Any:
     return item
 
 
-def reachable(roots: Iterable[Node]) -> set[Node]:
+def ancestors(roots: Iterable[Node]) -> set[Node]:
     """Returns the nodes that the roots depend on, themselves included."""
-    found: set[Node] = set()
-    stack = list(roots)
-    while stack:
-        node = stack.pop()
-        if node not in found:
-            found.add(node)
-            stack += node.predecessors()
-    return found
+    return reachable(roots, Node.predecessors)
+
+
+def descendants(nodes: Iterable[Node], consumers: Mapping[Node, Sequence[Node]]) -> set[Node]:
+    """Returns the nodes that depend on some others."""
+    return reachable(
+        (consumer for node in nodes for consumer in consumers.get(node, ())), lambda n: consumers.get(n, ())
+    )
 
 
 def _is_ordered(nodes: list[Node]) -> bool:
     before: set[Node] = set()
     for node in nodes:
-        for producer, _ in node.inputs:
-            if producer not in before:
+        for output in node.inputs:
+            if output.node not in before:
                 return False
         if (node.controls or node.guard) and not before.issuperset(node.predecessors()):
             return False
