@@ -18,6 +18,7 @@ from thalweg._src.graph.function_graph import FunctionGraph
 from thalweg._src.graph.op_def import ArgDef, Facts, OpDef
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.walk import reachable
 
 CALLS = frozenset(("PartitionedCall", "StatefulPartitionedCall"))
 IFS = frozenset(("If", "StatelessIf"))
@@ -32,7 +33,7 @@ class Body:
 
     inputs: any tensors of the graph, which a call replaces by its arguments
     targets: operations that every call runs
-    members: the operations that others may wait for; by default all
+    members: the operations that control edges may wait for, by default all; others are effects of the caller
     """
 
     graph: FunctionGraph
@@ -49,19 +50,14 @@ class Body:
         # are followed among `members` only, since forward and backward function share one graph, and an edge from one
         # into the other would run half of the other within each call.
         arguments = {tensor.op for tensor in fed if not tensor.op.inputs}
-        reached: set[Operation] = set()
-        stack = [*(tensor.op for tensor in self.outputs if tensor not in fed), *self.targets]
-        while stack:
-            operation = stack.pop()
-            if operation not in reached:
-                reached.add(operation)
-                stack += [tensor.op for tensor in operation.inputs if tensor not in fed]
-                stack += [
-                    control
-                    for control in operation._control_inputs
-                    if control not in arguments and (self.members is None or control in self.members)
-                ]
-        return sorted(reached, key=attrgetter("id"))
+
+        def predecessors(operation: Operation) -> list[Operation]:
+            controls = [control for control in operation._control_inputs if control not in arguments]
+            followed = [control for control in controls if self.members is None or control in self.members]
+            return [*(tensor.op for tensor in operation.inputs if tensor not in fed), *followed]
+
+        roots = [*(tensor.op for tensor in self.outputs if tensor not in fed), *self.targets]
+        return sorted(reachable(roots, predecessors), key=attrgetter("id"))
 
 
 class GraphFunction:

@@ -7,6 +7,7 @@ from typing import Any
 
 from thalweg._src.graph.graph_def_checks import parse_input, read_attr, shown
 from thalweg._src.graph.op_def import EXTERNAL, OPS
+from thalweg._src.graph.walk import reachable
 
 IMPORTED = "imported:"  # prefix of the tokens of Python objects in graphs that are not trusted, which none has
 _SHOWN = 8
@@ -78,15 +79,14 @@ def _called(graph_def: Any, nodes: Iterable[Any]) -> set[str]:
     """Returns the nodes of the functions that some nodes call, and of those that these call, as "function/node"."""
     library = {function.signature.name: function for function in graph_def.library.function}
     gradients = {gradient.function_name: gradient.gradient_func for gradient in graph_def.library.gradient}
-    reached: set[str] = set()
-    stack = [name for node in nodes for name in _callees(node)]
-    while stack:
-        name = stack.pop()
-        if name in library and name not in reached:
-            reached.add(name)
-            stack += [callee for node in library[name].node_def for callee in _callees(node)]
-            stack.append(gradients.get(name, ""))
-    return {f"{name}/{node.name}" for name in reached for node in library[name].node_def}
+
+    def called(name: str) -> Iterator[str]:
+        for node in library[name].node_def if name in library else ():
+            yield from _callees(node)
+        yield gradients.get(name, "")
+
+    functions = reachable((name for node in nodes for name in _callees(node)), called) & library.keys()
+    return {f"{name}/{node.name}" for name in functions for node in library[name].node_def}
 
 
 def _callees(node: Any) -> Iterator[str]:

@@ -35,6 +35,7 @@ from thalweg._src.graph.ops.reshape import ones_like, zeros_like
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
+from thalweg._src.graph.walk import reachable
 
 
 @export("AggregationMethod")
@@ -200,13 +201,7 @@ class _Walk:
         # Two passes: what the ys depend on, then what of that depends on an x. Only operations on such paths are
         # differentiated; the rest of a large graph, and above all ops without gradient beside the path, are never
         # looked at. The second pass follows differentiable tensors only: a path through an integer carries no gradient.
-        above: set[Operation] = set()
-        stack = [y.op for y in self._ys]
-        while stack:
-            operation = stack.pop()
-            if operation not in above:
-                above.add(operation)
-                stack += [t.op for t in operation.inputs if t not in self._stops]
+        above = reachable((y.op for y in self._ys), lambda op: (t.op for t in op.inputs if t not in self._stops))
         between: set[Operation] = set()
         fronts = [c for x in self._xs for c in x.consumers()]
         while fronts:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.graphdef import message_type
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.ops.state import read_variable_op
+from thalweg._src.graph.walk import reachable
 from thalweg._src.runtime.session.freezing import frozen, is_variable, source_of, variables_of, without_nodes
 
 
@@ -44,13 +44,7 @@ def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> Any:
     for name in dest_nodes:
         if name not in nodes:
             raise AssertionError(f"{name} is not in graph")
-    needed: set[str] = set()
-    waiting = deque(dest_nodes)
-    while waiting:
-        name = waiting.popleft()
-        if name not in needed and name in nodes:
-            needed.add(name)
-            waiting.extend(source_of(source) for source in nodes[name].input)
+    needed = reachable(dest_nodes, lambda name: map(source_of, nodes[name].input) if name in nodes else ())
     result = without_nodes(graph_def)
     result.node.extend(node for node in graph_def.node if node.name in needed)
     return result

@@ -30,6 +30,7 @@ from thalweg._src.graph.scopes import colocate_with
 from thalweg._src.graph.source_line import user_stack, with_line
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
+from thalweg._src.graph.walk import preorder
 from thalweg._src.runtime.eager.mode import eager_graph, eager_mode
 from thalweg._src.runtime.eager.tensor import EagerTensor, kind_of
 from thalweg._src.runtime.pipeline import compile_step
@@ -264,13 +265,7 @@ def _require_here(dataset: Any) -> None:
 
 def _require_independent(variant: Tensor) -> None:
     """Raises unless the dataset can be created without a step: no placeholders, no state."""
-    seen: set[Operation] = set()
-    stack = [variant.op]
-    while stack:
-        operation = stack.pop()
-        if operation in seen:
-            continue
-        seen.add(operation)
+    for operation in preorder([variant.op], lambda op: [*(tensor.op for tensor in op.inputs), *op.control_inputs]):
         fed = operation.type == "Placeholder"
         if fed or (operation.definition.stateful and operation.type not in _PLAIN):
             what = "a placeholder" if fed else "a stateful node"
@@ -279,8 +274,6 @@ def _require_independent(variant: Tensor) -> None:
                 f"(name:{operation.name}, type:{operation.type}) by value. "
                 "`Dataset.make_initializable_iterator()` evaluates it when its initializer runs."
             )
-        stack += [tensor.op for tensor in operation.inputs]
-        stack += operation.control_inputs
 
 
 class _OneShot:

@@ -7,6 +7,7 @@ from typing import Any
 
 from thalweg._src.base.errors import require_members, require_text
 from thalweg._src.base.export import export
+from thalweg._src.graph.walk import reachable
 
 _COLOCATED = "loc:@"
 
@@ -50,11 +51,8 @@ def ops_used_by_graph_def(graph_def: Any) -> set[str]:
     """
     require_members("graph_def", graph_def, "a GraphDef message", "library", "node")
     functions = {function.signature.name: function for function in graph_def.library.function}
-    used: set[str] = set()
-    waiting = [node.op for node in graph_def.node]
-    while waiting:
-        op = waiting.pop()
-        if op not in used:
-            used.add(op)
-            waiting += [node.op for node in functions[op].node_def] if op in functions else []
+    used = reachable(
+        (node.op for node in graph_def.node),
+        lambda op: (node.op for node in functions[op].node_def) if op in functions else (),
+    )
     return used - functions.keys()

@@ -28,6 +28,7 @@ from thalweg._src.graph.ops.where import where
 from thalweg._src.graph.scopes import GraphKeys, control_dependencies, get_collection_ref, init_scope, name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
+from thalweg._src.graph.walk import reachable
 from thalweg._src.training.optimizers.optimizer import Optimizer, flat_variables
 from thalweg._src.training.variables.variables import Variable, trainable_variables
 
@@ -269,13 +270,7 @@ class _Copy:
 
 def _between(sources: Sequence[Tensor], target: Tensor) -> list[Operation]:
     """Returns the operations that depend on a source and that the target depends on, each after its inputs."""
-    above: set[Operation] = set()
-    stack = [target.op]
-    while stack:
-        operation = stack.pop()
-        if operation not in above:
-            above.add(operation)
-            stack += [tensor.op for tensor in operation.inputs]
+    above = reachable([target.op], lambda op: (tensor.op for tensor in op.inputs))
     changed: set[Tensor] = set(sources)
     found = []
     for operation in sorted(above, key=lambda op: op.id):

@@ -28,6 +28,7 @@ from thalweg._src.graph.ops.cast import cast
 from thalweg._src.graph.ops.reshape import shape as shape_of
 from thalweg._src.graph.scopes import GraphKeys, get_collection_ref, init_scope, name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.walk import preorder
 from thalweg._src.training.checkpoint.trackable import Child, attributes_of, children_of, is_trackable
 from thalweg._src.training.nn.layers.input_spec import require_inputs
 from thalweg._src.training.variables.partitions import PartitionedVariable
@@ -487,15 +488,8 @@ def _add_once(collection: str, element: Any) -> None:
 
 def _depends(operation: Operation, tensors: set[Any]) -> bool:
     """Returns whether an operation depends on one of the tensors, directly or indirectly."""
-    stack, seen = [operation], {operation}
-    while stack:
-        current = stack.pop()
-        if not tensors.isdisjoint(current.outputs) or not tensors.isdisjoint(current.inputs):
-            return True
-        before = {tensor.op for tensor in current.inputs}.union(current.control_inputs) - seen
-        seen |= before
-        stack += before
-    return False
+    operations = preorder([operation], lambda op: [*(tensor.op for tensor in op.inputs), *op.control_inputs])
+    return any(not tensors.isdisjoint([*op.outputs, *op.inputs]) for op in operations)
 
 
 @functools.lru_cache(maxsize=1024)
