@@ -37,6 +37,12 @@ def parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(p.name for p in parameters if p.kind not in kinds and p.name not in taken)
 
 
+def accepted(function: Callable[..., Any], **arguments: Any) -> dict[str, Any]:
+    """Returns those of some arguments that a function takes."""
+    names = parameter_names(function)
+    return {name: value for name, value in arguments.items() if name in names}
+
+
 def check_model_fn(model_fn: Any, params: Any) -> None:
     """Raises unless a model function takes features, and of other parameters those alone that it is called with."""
     if not callable(model_fn):
@@ -63,12 +69,11 @@ def call_model_fn(
     kinds: tuple[type, ...] = (EstimatorSpec,),
 ) -> Any:
     """Returns what a model function returns for features and labels, which must be a spec of one of the kinds."""
-    names = parameter_names(model_fn)
-    if "labels" not in names and labels is not None:
+    if "labels" not in parameter_names(model_fn) and labels is not None:
         raise ValueError("model_fn does not take labels, but input_fn returns labels.")
-    given = {"labels": labels, "mode": mode, "params": params, "config": config}
     logging.info("Calling model_fn.")
-    spec = model_fn(features=features, **{name: value for name, value in given.items() if name in names})
+    options = accepted(model_fn, labels=labels, mode=mode, params=params, config=config)
+    spec = model_fn(features=features, **options)
     logging.info("Done calling model_fn.")
     if not isinstance(spec, kinds):
         raise ValueError(f"model_fn should return an {kinds[-1].__name__}, received {spec!r}")
@@ -77,9 +82,7 @@ def call_model_fn(
 
 def call_input_fn(input_fn: Callable[..., Any], mode: str, params: Any, config: Any, **more: Any) -> Any:
     """Returns what an input function returns; it is called with those arguments that it takes."""
-    names = parameter_names(input_fn)
-    given = {"mode": mode, "params": params, "config": config, **more}
-    return input_fn(**{name: value for name, value in given.items() if name in names})
+    return input_fn(**accepted(input_fn, mode=mode, params=params, config=config, **more))
 
 
 def features_and_labels(result: Any) -> tuple[Any, Any, list[SessionRunHook]]:

@@ -173,13 +173,13 @@ def _add_value(message: Any, key: str, value: Any) -> None:
 
     if isinstance(value, bytes):
         try:
-            found = Summary.FromString(value)
+            summary = Summary.FromString(value)
         except DecodeError:
             logging.warning("Skipping summary for %s: the string is no serialized summary", key)
             return
-        for index, part in enumerate(found.value):
-            part.tag = f"{key}/{index}"
-        message.value.extend(found.value)
+        for index, summary_value in enumerate(summary.value):
+            summary_value.tag = f"{key}/{index}"
+        message.value.extend(summary.value)
     elif np.ndim(value) == 0 and np.issubdtype(np.asarray(value).dtype, np.number):
         message.value.add(tag=key, simple_value=float(value))
     elif isinstance(value, np.ndarray):

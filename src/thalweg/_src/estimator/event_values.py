@@ -41,9 +41,9 @@ def read_eval_metrics(eval_dir: str) -> OrderedDict[int, dict[str, float]]:
     """
     if eval_dir in FileWriterCache._cache:
         FileWriterCache.get(eval_dir).flush()
-    found: dict[int, dict[str, float]] = {}
+    metrics_by_step: dict[int, dict[str, float]] = {}
     for path in sorted(glob.glob(os.path.join(glob.escape(eval_dir), "*tfevents*"))):
         for event in events_of(path):
             if values := numbers_of(event):
-                found.setdefault(event.step, {}).update(values)
-    return OrderedDict(sorted(found.items()))
+                metrics_by_step.setdefault(event.step, {}).update(values)
+    return OrderedDict(sorted(metrics_by_step.items()))

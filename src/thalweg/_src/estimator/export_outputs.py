@@ -45,8 +45,8 @@ def _require_strings_or_numbers(tensor: Any, dtype: Any, what: str) -> None:
         return
     is_right = isinstance(tensor, Tensor) and (tensor.dtype.is_floating if dtype is None else tensor.dtype == dtype)
     if not is_right:
-        wanted = "float32" if dtype is None else dtype.name
-        raise ValueError(f"Classification {what} must be a {wanted} Tensor, received {tensor!r}")
+        expected = "float32" if dtype is None else dtype.name
+        raise ValueError(f"Classification {what} must be a {expected} Tensor, received {tensor!r}")
 
 
 @export("estimator.export.ClassificationOutput")
@@ -230,12 +230,12 @@ def signature_defs(
     receivers: dict[str | None, Any] = {None: receiver_tensors}
     for name, tensors in (alternatives or {}).items():
         receivers[name] = tensors if isinstance(tensors, Mapping) else {SINGLE_RECEIVER_NAME: tensors}
-    made, excluded = {}, {}
+    signatures, excluded = {}, {}
     for name, tensors in receivers.items():
         for key, output in export_outputs.items():
             full = key if name is None else f"{name}:{key}"
             try:
-                made[full] = output.as_signature_def(tensors)
+                signatures[full] = output.as_signature_def(tensors)
             except ValueError as error:
                 excluded[full] = str(error)
-    return made, excluded
+    return signatures, excluded

@@ -87,11 +87,11 @@ def _require_tensor(what: str, name: str, value: Any) -> None:
         raise ValueError(f"{what} {name} must be a Tensor, SparseTensor, or RaggedTensor, received {value!r}")
 
 
-def _named(what: str, given: Any, default: str) -> dict[str, Any]:
+def _named(what: str, tensors: Any, default: str) -> dict[str, Any]:
     """Returns tensors by name; a single one takes the default."""
-    if given is None:
+    if tensors is None:
         raise ValueError(f"{what} must be defined.")
-    named = dict(given) if isinstance(given, Mapping) else {default: given}
+    named = dict(tensors) if isinstance(tensors, Mapping) else {default: tensors}
     for name, value in named.items():
         if not isinstance(name, str):
             raise ValueError(f"keys of {what} must be strings: {name!r}.")
@@ -99,12 +99,15 @@ def _named(what: str, given: Any, default: str) -> dict[str, Any]:
     return named
 
 
-def _checked_alternatives(given: Any) -> Alternatives | None:
-    if given is None:
+def _checked_alternatives(alternatives: Any) -> Alternatives | None:
+    if alternatives is None:
         return None
-    if not isinstance(given, Mapping):
-        raise ValueError(f"receiver_tensors_alternatives must be a dict: {given!r}.")
-    return {name: _named("receiver_tensors_alternatives", value, SINGLE_RECEIVER_NAME) for name, value in given.items()}
+    if not isinstance(alternatives, Mapping):
+        raise ValueError(f"receiver_tensors_alternatives must be a dict: {alternatives!r}.")
+    return {
+        name: _named("receiver_tensors_alternatives", value, SINGLE_RECEIVER_NAME)
+        for name, value in alternatives.items()
+    }
 
 
 # -- functions that make receivers ------------------------------------------------------------------------------------
@@ -134,8 +137,8 @@ def build_raw_serving_input_receiver_fn(
     """
 
     def receive() -> ServingInputReceiver:
-        made = _placeholders(features, default_batch_size)
-        return ServingInputReceiver(made, made)
+        placeholders = _placeholders(features, default_batch_size)
+        return ServingInputReceiver(placeholders, placeholders)
 
     return receive
 
@@ -162,8 +165,8 @@ def build_raw_supervised_input_receiver_fn(
         raise ValueError(f"Feature keys and label keys must differ, both have {shared}")
 
     def receive() -> SupervisedInputReceiver:
-        made = {what: _placeholders(tensors, default_batch_size) for what, tensors in named.items()}
-        feature_values, label_values = made[SINGLE_FEATURE_NAME], made[SINGLE_LABEL_NAME]
+        placeholders = {what: _placeholders(tensors, default_batch_size) for what, tensors in named.items()}
+        feature_values, label_values = placeholders[SINGLE_FEATURE_NAME], placeholders[SINGLE_LABEL_NAME]
         return SupervisedInputReceiver(
             feature_values if isinstance(features, Mapping) else feature_values[SINGLE_FEATURE_NAME],
             label_values if isinstance(labels, Mapping) else label_values[SINGLE_LABEL_NAME],
@@ -175,10 +178,10 @@ def build_raw_supervised_input_receiver_fn(
 
 def _placeholders(tensors: Mapping[str, Any], batch_size: int | None) -> dict[str, Any]:
     """Returns placeholders like given tensors, whose first dimension is the batch."""
-    made = {}
+    placeholders = {}
     for name, tensor in tensors.items():
         shape = tensor.get_shape()
         dims = None if shape.ndims is None else [batch_size, *shape.as_list()[1:]]
         is_named = isinstance(tensor, Tensor) and not tensor.is_eager
-        made[name] = placeholder(tensor.dtype, dims, name=tensor.op.name if is_named else name)
-    return made
+        placeholders[name] = placeholder(tensor.dtype, dims, name=tensor.op.name if is_named else name)
+    return placeholders

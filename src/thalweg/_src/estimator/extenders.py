@@ -7,7 +7,7 @@ from typing import Any
 
 from thalweg._src.base.errors import require_kind
 from thalweg._src.base.export import export
-from thalweg._src.estimator.calls import parameter_names
+from thalweg._src.estimator.calls import accepted, parameter_names
 from thalweg._src.estimator.estimator import Estimator
 from thalweg._src.estimator.export_outputs import PredictOutput
 from thalweg._src.estimator.spec import EstimatorSpec, checked_metrics
@@ -25,8 +25,7 @@ def add_metrics(estimator: Estimator, metric_fn: Callable[..., Mapping[str, Any]
     Args:
         metric_fn: Function of features, labels, predictions or config that returns metrics by name.
     """
-    names = parameter_names(metric_fn)
-    unknown = sorted(set(names) - _METRIC_PARAMETERS)
+    unknown = sorted(set(parameter_names(metric_fn)) - _METRIC_PARAMETERS)
     if unknown:
         raise ValueError(f"metric_fn ({metric_fn}) has following not expected args: {unknown}")
 
@@ -34,9 +33,9 @@ def add_metrics(estimator: Estimator, metric_fn: Callable[..., Mapping[str, Any]
         spec = estimator.model_fn(features, labels, mode, config)
         if mode != ModeKeys.EVAL:
             return spec
-        given = {"features": features, "labels": labels, "predictions": spec.predictions, "config": config}
-        added = metric_fn(**{name: value for name, value in given.items() if name in names})
-        return spec._replace(eval_metric_ops={**spec.eval_metric_ops, **checked_metrics(added)})
+        options = {"features": features, "labels": labels, "predictions": spec.predictions, "config": config}
+        added = checked_metrics(metric_fn(**accepted(metric_fn, **options)))
+        return spec._replace(eval_metric_ops={**spec.eval_metric_ops, **added})
 
     return _extended(estimator, model_fn)
 
@@ -59,8 +58,8 @@ def forward_features(
         keys: Names of the features; None takes all.
         sparse_default_values: For each sparse feature the value of what it lacks.
     """
-    wanted = [keys] if isinstance(keys, str) else keys
-    for key in wanted or ():
+    names = [keys] if isinstance(keys, str) else keys
+    for key in names or ():
         if not isinstance(key, str):
             raise TypeError(f"All items in keys must be string. Given: {key!r}")
 
@@ -70,7 +69,7 @@ def forward_features(
             return spec
         if not isinstance(spec.predictions, Mapping):
             raise ValueError(f"Predictions should be a dict to be able to forward features, not {spec.predictions!r}")
-        chosen = list(features) if wanted is None else wanted
+        chosen = list(features) if names is None else names
         missing = sorted(set(chosen) - set(features))
         if missing:
             raise ValueError(f"features has no {missing}, only {sorted(features)}")

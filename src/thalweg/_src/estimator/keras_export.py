@@ -118,8 +118,8 @@ def _graph_of(model: Model, mode: str, copy_for: Any) -> Any:
         add_to_collection(MAIN_OP_KEY, Scaffold.default_local_init_op())
         if mode == ModeKeys.TRAIN:
             add_to_collection(GraphKeys.TRAIN_OP, spec.train_op)
-        parts = {name: part for name, part in children_of(copy) if mode == ModeKeys.TRAIN or name != "optimizer"}
-        _, saveables = described(Checkpoint(**parts))
+        children = {name: child for name, child in children_of(copy) if mode == ModeKeys.TRAIN or name != "optimizer"}
+        _, saveables = described(Checkpoint(**children))
         variables = {saveable.name: saveable.op for saveable in saveables if isinstance(saveable.op, Variable)}
         message = Saver(variables, allow_empty=True).export_meta_graph(clear_devices=True)
     message.meta_info_def.tags.append(TAGS[mode])

@@ -129,9 +129,9 @@ def _optimizer_maker(optimizer: Any) -> Callable[[], Any]:
     config = None if optimizer is None else optimizer.get_config()
 
     def make() -> Any:
-        made = type(optimizer).from_config(config)
-        made.iterations = get_global_step()
-        return made
+        copy = type(optimizer).from_config(config)
+        copy.iterations = get_global_step()
+        return copy
 
     return make
 
@@ -141,8 +141,8 @@ def _copied(metrics: Any) -> Any:
     if isinstance(metrics, Metric):
         return type(metrics).from_config(metrics.get_config())
     if isinstance(metrics, list | tuple):
-        return [_copied(each) for each in metrics]
-    return {key: _copied(each) for key, each in metrics.items()} if isinstance(metrics, dict) else metrics
+        return [_copied(metric) for metric in metrics]
+    return {key: _copied(metric) for key, metric in metrics.items()} if isinstance(metrics, dict) else metrics
 
 
 def _by_name(values: Any, names: list[str], what: str) -> list[Any]:
@@ -152,24 +152,24 @@ def _by_name(values: Any, names: list[str], what: str) -> list[Any]:
         if missing:
             raise KeyError(f"the input_fn gives {what} {sorted(values)}, but the model expects {names}")
         return [values[name] for name in names]
-    found = list(values) if isinstance(values, list | tuple) else [values]
-    if len(found) != len(names):
-        raise ValueError(f"the input_fn gives {len(found)} {what}, but the model expects {names}")
-    return found
+    tensors = list(values) if isinstance(values, list | tuple) else [values]
+    if len(tensors) != len(names):
+        raise ValueError(f"the input_fn gives {len(tensors)} {what}, but the model expects {names}")
+    return tensors
 
 
 def _inputs(model: Model, features: Any) -> list[Any]:
-    found = _by_name(features, model.input_names, "features")
+    tensors = _by_name(features, model.input_names, "features")
     return [
-        tensor if tensor.dtype == wanted.dtype else cast(tensor, wanted.dtype)
-        for tensor, wanted in zip(found, model.inputs, strict=True)
+        tensor if tensor.dtype == symbol.dtype else cast(tensor, symbol.dtype)
+        for tensor, symbol in zip(tensors, model.inputs, strict=True)
     ]
 
 
 def _targets(model: Model, labels: Any) -> list[Any]:
     """Returns the labels of each output, as `fit` would have them: with a last dimension of one."""
-    found = _by_name(labels, model.output_names, "labels")
+    tensors = _by_name(labels, model.output_names, "labels")
     return [
         expand_dims(label, -1) if label.shape.ndims == 1 and output.shape.ndims != 1 else label
-        for label, output in zip(found, model.outputs, strict=True)
+        for label, output in zip(tensors, model.outputs, strict=True)
     ]

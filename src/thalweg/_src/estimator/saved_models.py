@@ -70,8 +70,8 @@ def timestamped_folder(base: str) -> str:
 
     Exporters delete the smallest numbers as the oldest, so a gap that one has left must not be filled.
     """
-    found = [name.removeprefix("temp-") for name in (os.listdir(base) if os.path.isdir(base) else ())]
-    return os.path.join(base, str(max([int(time.time()), *(int(name) + 1 for name in found if name.isdecimal())])))
+    names = [name.removeprefix("temp-") for name in (os.listdir(base) if os.path.isdir(base) else ())]
+    return os.path.join(base, str(max([int(time.time()), *(int(name) + 1 for name in names if name.isdecimal())])))
 
 
 def _add_mode(

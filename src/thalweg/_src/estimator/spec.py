@@ -153,19 +153,19 @@ def _checked_metric(key: str, value: Any) -> tuple[Any, Any]:
     if hasattr(value, "update_state") and hasattr(value, "result"):
         if not value.updates:
             raise ValueError(f"eval_metric_ops[{key!r}]: call update_state(...) of the metric before it is returned")
-        known = get_collection(GraphKeys.LOCAL_VARIABLES)
+        local_variables = get_collection(GraphKeys.LOCAL_VARIABLES)
         for variable in getattr(value, "variables", ()):  # which sessions initialize
-            if not any(variable is each for each in known):
+            if not any(variable is other for other in local_variables):
                 add_to_collection(GraphKeys.LOCAL_VARIABLES, variable)
         value = (value.result(), value.updates[0])
     if not isinstance(value, tuple) or len(value) != 2:
         raise TypeError(
             f"Values of eval_metric_ops must be (metric_value, update_op) tuples, given: {value!r} for key: {key}"
         )
-    for part in value:
-        if not isinstance(part, Operation) and not is_tensor(part):
-            raise TypeError(f"eval_metric_ops[{key!r}] must be Operation or Tensor, given: {part!r}")
-        _require_here(part, f"eval_metric_ops[{key!r}]")
+    for element in value:
+        if not isinstance(element, Operation) and not is_tensor(element):
+            raise TypeError(f"eval_metric_ops[{key!r}] must be Operation or Tensor, given: {element!r}")
+        _require_here(element, f"eval_metric_ops[{key!r}]")
     return value[0], value[1]
 
 

@@ -37,12 +37,12 @@ def tf_config() -> dict[str, Any]:
     """Returns the contents of the environment variable TF_CONFIG."""
     text = os.environ.get("TF_CONFIG", "")
     try:
-        found = json.loads(text) if text.strip() else {}
+        content = json.loads(text) if text.strip() else {}
     except json.JSONDecodeError as error:
         raise ValueError(f"TF_CONFIG is not JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise ValueError(f"TF_CONFIG must be a JSON object, got {found!r}")
-    return found
+    if not isinstance(content, dict):
+        raise ValueError(f"TF_CONFIG must be a JSON object, got {content!r}")
+    return content
 
 
 def environment(config: dict[str, Any]) -> Environment:
@@ -138,7 +138,7 @@ def _count(cluster: ClusterSpec, job: str) -> int:
 
 def _target(cluster: ClusterSpec, job: str, index: int) -> str:
     """Returns the target of sessions; empty in a cluster of one task."""
-    if sum(_count(cluster, each) for each in cluster.jobs) == 1:
+    if sum(_count(cluster, other_job) for other_job in cluster.jobs) == 1:
         return ""
     return f"grpc://{cluster.task_address(job, index)}"
 
@@ -146,4 +146,4 @@ def _target(cluster: ClusterSpec, job: str, index: int) -> str:
 def _global_id(cluster: ClusterSpec, job: str, index: int) -> int:
     """Returns the number of a task among all: the chief is first, then workers, then parameter servers."""
     order = [*_ORDER, *sorted(set(cluster.jobs) - {*_ORDER})]
-    return sum(_count(cluster, each) for each in order[: order.index(job)]) + index
+    return sum(_count(cluster, earlier_job) for earlier_job in order[: order.index(job)]) + index

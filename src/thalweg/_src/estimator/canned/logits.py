@@ -7,7 +7,7 @@ from typing import Any
 
 from thalweg._src.base import dtypes
 from thalweg._src.base.export import export
-from thalweg._src.estimator.calls import parameter_names
+from thalweg._src.estimator.calls import accepted
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.nest import flatten
 from thalweg._src.graph.ops.concat import concat
@@ -58,9 +58,9 @@ def _linear(features: Any, columns: Sequence[Any], units: int, combiner: str, na
     bias = weights.pop("bias")
     if units == 1:
         scalar("bias", reshape(convert_to_tensor(bias[0]), []))
-    parts = [reshape(convert_to_tensor(variable), [-1]) for group in weights.values() for variable in group]
-    if parts:
-        scalar("fraction_of_zero_weights", zero_fraction(concat(parts, 0)))
+    flat_weights = [reshape(convert_to_tensor(variable), [-1]) for group in weights.values() for variable in group]
+    if flat_weights:
+        scalar("fraction_of_zero_weights", zero_fraction(concat(flat_weights, 0)))
     return logits
 
 
@@ -154,9 +154,7 @@ def call_logit_fn(logit_fn: Callable[..., Any], features: Any, mode: str, params
         params: Parameters of the model.
         config: A `RunConfig`.
     """
-    given = {"mode": mode, "params": params, "config": config}
-    names = parameter_names(logit_fn)
-    made = logit_fn(features=features, **{name: value for name, value in given.items() if name in names})
-    if not isinstance(made, Tensor | Mapping):
-        raise ValueError(f"model_fn should return a Tensor or a dictionary of Tensors. Received: {made!r}")
-    return made
+    logits = logit_fn(features=features, **accepted(logit_fn, mode=mode, params=params, config=config))
+    if not isinstance(logits, Tensor | Mapping):
+        raise ValueError(f"model_fn should return a Tensor or a dictionary of Tensors. Received: {logits!r}")
+    return logits

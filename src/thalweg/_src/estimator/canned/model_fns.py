@@ -40,8 +40,10 @@ def classification_head(n_classes: int, weight_column: Any, vocabulary: Any, red
     return MultiClassHead(n_classes, weight_column, vocabulary, reduction)
 
 
-def _partitioner(config: Any, given: Any = None, least: int = 0) -> Any:
-    return given or min_max_variable_partitioner(config.num_ps_replicas, **({"min_slice_size": least} if least else {}))
+def _partitioner(config: Any, partitioner: Any = None, least: int = 0) -> Any:
+    return partitioner or min_max_variable_partitioner(
+        config.num_ps_replicas, **({"min_slice_size": least} if least else {})
+    )
 
 
 def _spec(head: Head, features: Any, labels: Any, mode: str, logits: Any, train: Callable[[Any], Any]) -> EstimatorSpec:
@@ -122,7 +124,7 @@ def combined_model_fn(
 
     def model_fn(features: Any, labels: Any, mode: str, config: Any) -> EstimatorSpec:
         _require_dictionary(features)
-        parts = []
+        logits = []
         inputs = _partitioner(config, partitioner, _LARGE_PART)
         if dnn_columns:
             with variable_scope("dnn", values=flatten(features), partitioner=_partitioner(config)):
@@ -135,32 +137,32 @@ def combined_model_fn(
                     inputs,
                     batch_norm,
                 )
-                parts.append(logit_fn(features, mode))
+                logits.append(logit_fn(features, mode))
         if linear_columns:
             with variable_scope("linear", values=flatten(features), partitioner=inputs):
-                parts.append(linear_logit_fn_builder(head.logits_dimension, linear_columns, combiner)(features))
-        return _spec(head, features, labels, mode, _added(parts), _train)
+                logits.append(linear_logit_fn_builder(head.logits_dimension, linear_columns, combiner)(features))
+        return _spec(head, features, labels, mode, _added(logits), _train)
 
     def _train(loss: Any) -> Any:
         steps = []
         if dnn_columns:
-            made = optimizer_of(dnn_optimizer, COMBINED_DNN_RATE)
-            steps.append(made.minimize(loss, var_list=variables_in("dnn")))
+            optimizer = optimizer_of(dnn_optimizer, COMBINED_DNN_RATE)
+            steps.append(optimizer.minimize(loss, var_list=variables_in("dnn")))
         if linear_columns:
             rate = min(COMBINED_LINEAR_RATE, 1 / math.sqrt(len(linear_columns)))
-            made = optimizer_of(linear_optimizer, rate)
-            steps.append(made.minimize(loss, var_list=variables_in("linear")))
+            optimizer = optimizer_of(linear_optimizer, rate)
+            steps.append(optimizer.minimize(loss, var_list=variables_in("linear")))
         with control_dependencies([group(*steps)]):
             return assign_add(get_global_step(), 1).op
 
     return model_fn
 
 
-def _added(parts: list[Any]) -> Any:
+def _added(logits: list[Any]) -> Any:
     """Returns the sum of logits, of each head if there are several."""
-    if len(parts) == 1:
-        return parts[0]
-    first, second = parts
+    if len(logits) == 1:
+        return logits[0]
+    first, second = logits
     return {name: first[name] + second[name] for name in first} if isinstance(first, dict) else first + second
 
 
@@ -176,10 +178,10 @@ def baseline_model_fn(head: Head, optimizer: Any) -> Callable[..., Any]:
 
 
 def _checked_columns(columns: Any) -> list[Any]:
-    found = list(columns) if isinstance(columns, list | tuple | set) or hasattr(columns, "__iter__") else [columns]
-    if not found:
+    checked = list(columns) if isinstance(columns, list | tuple | set) or hasattr(columns, "__iter__") else [columns]
+    if not checked:
         raise ValueError(_NO_COLUMNS)
-    return found
+    return checked
 
 
 def _require_dictionary(features: Any) -> None:

@@ -22,13 +22,13 @@ _BY_NAME: dict[str, Any] = {
 }
 
 
-def optimizer_of(given: Any, learning_rate: float) -> Any:
+def optimizer_of(identifier: Any, learning_rate: float) -> Any:
     """Returns an optimizer: of a name with a learning rate, or given itself or by a function without arguments."""
-    if isinstance(given, str):
-        if given not in _BY_NAME:
-            raise ValueError(f"Unsupported optimizer name: {given}. Supported names are: {sorted(_BY_NAME)}")
-        return _BY_NAME[given](learning_rate=learning_rate)
-    made = given() if callable(given) and not isinstance(given, Optimizer) else given
-    if not isinstance(made, Optimizer):
-        raise ValueError(f"The given object is not an Optimizer instance. Given: {made!r}")
-    return made
+    if isinstance(identifier, str):
+        if identifier not in _BY_NAME:
+            raise ValueError(f"Unsupported optimizer name: {identifier}. Supported names are: {sorted(_BY_NAME)}")
+        return _BY_NAME[identifier](learning_rate=learning_rate)
+    optimizer = identifier() if callable(identifier) and not isinstance(identifier, Optimizer) else identifier
+    if not isinstance(optimizer, Optimizer):
+        raise ValueError(f"The given object is not an Optimizer instance. Given: {optimizer!r}")
+    return optimizer

@@ -8,7 +8,7 @@ from typing import Any
 from thalweg._src.base import dtypes
 from thalweg._src.base.export import export
 from thalweg._src.base.read_only import ReadOnly
-from thalweg._src.estimator.calls import parameter_names
+from thalweg._src.estimator.calls import accepted, parameter_names
 from thalweg._src.estimator.export_outputs import ExportOutput
 from thalweg._src.estimator.spec import AVERAGE_LOSS_KEY, LOSS_KEY, EstimatorSpec
 from thalweg._src.graph.convert import convert_to_tensor
@@ -78,8 +78,8 @@ class Head:
 
     def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, Any]:
         """Returns the predictions by name, all or some of them."""
-        found = self._all_predictions(self._checked_logits(logits))
-        return found if keys is None else {key: found[key] for key in keys}
+        predictions = self._all_predictions(self._checked_logits(logits))
+        return predictions if keys is None else {key: predictions[key] for key in keys}
 
     def metrics(self, regularization_losses: Any = None) -> dict[str, Any]:
         """Returns the metrics by name, before any batch."""
@@ -102,11 +102,11 @@ class Head:
         labels = self._checked_labels(labels, logits)
         weights = self._weights(features)
         unweighted = self._loss_of(labels, logits, features)
-        found = self._metric_pairs(labels, logits, weights, unweighted)
-        found[AVERAGE_LOSS_KEY] = mean(unweighted, broadcast_weights(weights))
+        updates = self._metric_pairs(labels, logits, weights, unweighted)
+        updates[AVERAGE_LOSS_KEY] = mean(unweighted, broadcast_weights(weights))
         if regularization_losses:
-            found[REGULARIZATION_KEY] = mean(add_n(list(regularization_losses)))
-        for key, (value, update) in found.items():
+            updates[REGULARIZATION_KEY] = mean(add_n(list(regularization_losses)))
+        for key, (value, update) in updates.items():
             if self._named(key) in eval_metrics:
                 eval_metrics[self._named(key)].update_state(value, update)
         return dict(eval_metrics)
@@ -194,9 +194,8 @@ class Head:
     def _loss_of(self, labels: Any, logits: Tensor, features: Any) -> Tensor:
         if self._loss_fn is None:
             return self._unweighted(labels, logits)
-        given = {"labels": labels, "logits": logits, "features": features, "loss_reduction": Reduction.NONE}
-        names = parameter_names(self._loss_fn)
-        return convert_to_tensor(self._loss_fn(**{name: value for name, value in given.items() if name in names}))
+        options = {"labels": labels, "logits": logits, "features": features, "loss_reduction": Reduction.NONE}
+        return convert_to_tensor(self._loss_fn(**accepted(self._loss_fn, **options)))
 
     def _weights(self, features: Any) -> Any:
         """Returns the weights of examples, [batch, 1]; 1 without a column of weights."""
@@ -256,7 +255,7 @@ def train_op(loss: Any, optimizer: Any, variables: Any, train_op_fn: Any, update
     updates = get_collection(GraphKeys.UPDATE_OPS) if update_ops is None else list(update_ops)
     with control_dependencies(updates):
         if train_op_fn is not None:
-            made = train_op_fn(loss)
+            step = train_op_fn(loss)
         else:
-            made = optimizer.minimize(loss, global_step=get_global_step(), var_list=variables)
-    return group(made, *updates) if updates else made
+            step = optimizer.minimize(loss, global_step=get_global_step(), var_list=variables)
+    return group(step, *updates) if updates else step

@@ -189,10 +189,10 @@ class MultiClassHead(_Classes):
 
     def _checked_labels(self, labels: Any, logits: Tensor) -> Any:
         require_labels(labels)
-        given = convert_to_tensor(labels)
-        if self._vocabulary is None and not given.dtype.is_integer:
-            raise ValueError(f"Labels dtype should be integer. Instead got {given.dtype.name}")
-        return _below(cast(self._ids_of(with_last_dimension(given, 1)), dtypes.int64), self._n_classes)
+        tensor = convert_to_tensor(labels)
+        if self._vocabulary is None and not tensor.dtype.is_integer:
+            raise ValueError(f"Labels dtype should be integer. Instead got {tensor.dtype.name}")
+        return _below(cast(self._ids_of(with_last_dimension(tensor, 1)), dtypes.int64), self._n_classes)
 
     def _unweighted(self, labels: Any, logits: Tensor) -> Tensor:
         losses = sparse_softmax_cross_entropy_with_logits(labels=squeeze(labels, [-1]), logits=logits)

@@ -55,15 +55,15 @@ class MultiHead(Head):
             if missing:
                 raise ValueError(f"logits has no entry for the heads {missing}, only {sorted(logits)}")
             return dict(logits)
-        tensor, first, parts = convert_to_tensor(logits), 0, {}
+        tensor, first, head_logits = convert_to_tensor(logits), 0, {}
         total = sum(self._logits_dimension.values())
         if tensor.dims is not None and tensor.dims[-1] not in (None, total):
             raise ValueError(f"logits must have the last dimension {total}, the sum of all heads', not {tensor.shape}")
         for head in self._heads:
             size = head.logits_dimension
-            parts[str(head.name)] = tensor[..., first : first + size]
+            head_logits[str(head.name)] = tensor[..., first : first + size]
             first += size
-        return parts
+        return head_logits
 
     def _label(self, labels: Any, head: Head) -> Any:
         if not isinstance(labels, Mapping) or head.name not in labels:
@@ -71,9 +71,9 @@ class MultiHead(Head):
         return labels[head.name]
 
     def _losses(self, labels: Any, logits: Any, features: Any, mode: Any) -> dict[str, Tensor]:
-        parts = self._split(logits)
+        head_logits = self._split(logits)
         return {
-            str(head.name): head.loss(self._label(labels, head), parts[str(head.name)], features, mode)
+            str(head.name): head.loss(self._label(labels, head), head_logits[str(head.name)], features, mode)
             for head in self._heads
         }
 
@@ -89,23 +89,23 @@ class MultiHead(Head):
 
     def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, Any]:
         """Returns the predictions by pairs of head and name."""
-        parts = self._split(logits)
+        head_logits = self._split(logits)
         return {
             (head.name, key): value
             for head in self._heads
-            for key, value in head.predictions(parts[str(head.name)]).items()
+            for key, value in head.predictions(head_logits[str(head.name)]).items()
             if keys is None or key in keys
         }
 
     def metrics(self, regularization_losses: Any = None) -> dict[str, Any]:
         """Returns the metrics of all heads, and the mean of each one's loss."""
-        found: dict[str, Any] = {}
+        metrics: dict[str, Any] = {}
         for head in self._heads:
             key = f"{LOSS_KEY}/{head.name}"
-            found |= {**head.metrics(), key: HeadMetric(key)}
+            metrics |= {**head.metrics(), key: HeadMetric(key)}
         if regularization_losses:
-            found["regularization_loss"] = HeadMetric("regularization_loss")
-        return found
+            metrics["regularization_loss"] = HeadMetric("regularization_loss")
+        return metrics
 
     def update_metrics(
         self,
@@ -117,9 +117,9 @@ class MultiHead(Head):
         regularization_losses: Any = None,
     ) -> dict[str, Any]:
         """Adds a batch to the metrics of all heads, and returns them."""
-        parts = self._split(logits)
+        head_logits = self._split(logits)
         for head in self._heads:
-            head.update_metrics(eval_metrics, features, parts[str(head.name)], self._label(labels, head), mode)
+            head.update_metrics(eval_metrics, features, head_logits[str(head.name)], self._label(labels, head), mode)
         for name, loss in self._losses(labels, logits, features, mode).items():
             eval_metrics[f"{LOSS_KEY}/{name}"].update_state(*mean(loss))
         if regularization_losses:
@@ -129,8 +129,8 @@ class MultiHead(Head):
     def _export_outputs(self, predictions: dict[Any, Any]) -> dict[str, ExportOutput]:
         outputs: dict[str, ExportOutput] = {}
         for head in self._heads:
-            own = {key: value for (name, key), value in predictions.items() if name == head.name}
-            for key, output in head._export_outputs(own).items():
+            head_predictions = {key: value for (name, key), value in predictions.items() if name == head.name}
+            for key, output in head._export_outputs(head_predictions).items():
                 is_default = key == DEFAULT_SERVING_SIGNATURE_DEF_KEY
                 outputs[str(head.name) if is_default else f"{head.name}/{key}"] = output
                 if is_default:

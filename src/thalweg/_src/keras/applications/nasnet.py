@@ -127,8 +127,8 @@ def _network(kind: str, stem: int, filters: int, blocks: int, size: int, argumen
             x, previous = _normal(x, previous, filters * 2**stage, str(index)), x
     x = arguments.top(Activation("relu")(x), named=False)
     files = [
-        WeightFile(f"nasnet_{kind}{end}.h5", f"nasnet/NASNet-{kind}{end.replace('_', '-')}.h5", each)
-        for end, each in zip(("", "_no_top"), _FILES[kind])
+        WeightFile(f"nasnet_{kind}{end}.h5", f"nasnet/NASNet-{kind}{end.replace('_', '-')}.h5", file_hash)
+        for end, file_hash in zip(("", "_no_top"), _FILES[kind])
     ]
     return arguments.model(image, x, "NASNet", files)
 

@@ -64,28 +64,28 @@ class Arguments(NamedTuple):
         return self.input_tensor if has_history(self.input_tensor) else Input(shape, tensor=self.input_tensor)
 
     def _shape(self, default_size: int, min_size: int, fixed_size: bool) -> tuple[int | None, ...]:
-        given = None if self.input_shape is None else tuple(self.input_shape)
-        if given is None:
+        shape = None if self.input_shape is None else tuple(self.input_shape)
+        if shape is None:
             size = default_size if fixed_size else None
             return (3, size, size) if channels_first() else (size, size, 3)
-        if len(given) != 3:
-            raise ValueError(f"input_shape: expected two sizes and the number of channels, received {given}")
-        channels, sizes = (given[0], given[1:]) if channels_first() else (given[-1], given[:-1])
+        if len(shape) != 3:
+            raise ValueError(f"input_shape: expected two sizes and the number of channels, received {shape}")
+        channels, sizes = (shape[0], shape[1:]) if channels_first() else (shape[-1], shape[:-1])
         if self.weights == "imagenet":
             if channels != 3:
-                raise ValueError(f'input_shape: weights="imagenet" are for 3 channels, received {given}')
+                raise ValueError(f'input_shape: weights="imagenet" are for 3 channels, received {shape}')
             if fixed_size and sizes != (default_size, default_size):
                 raise ValueError(
                     f'input_shape: with weights="imagenet" and include_top=True the sizes are {default_size}, '
-                    f"received {given}"
+                    f"received {shape}"
                 )
         elif channels not in (1, 3):
-            logging.warning("input_shape %s has %s channels, images usually have 1 or 3", given, channels)
+            logging.warning("input_shape %s has %s channels, images usually have 1 or 3", shape, channels)
         if any(size is not None and size < min_size for size in sizes):
-            raise ValueError(f"input_shape: expected sizes of at least {min_size}, received {given}")
+            raise ValueError(f"input_shape: expected sizes of at least {min_size}, received {shape}")
         if fixed_size and None in sizes:
-            raise ValueError(f"input_shape: expected known sizes with include_top=True, received {given}")
-        return given
+            raise ValueError(f"input_shape: expected known sizes with include_top=True, received {shape}")
+        return shape
 
     def top(self, x: Any, named: bool = True) -> Any:
         """Adds the classifier or, without it, the pooling that was asked for.
@@ -124,7 +124,7 @@ def tf_kernels(network: str, with_top: str, without_top: str, folder: str | None
     """Returns the files of a network whose files have the usual names, given their hashes."""
     names = [f"{network}_weights_tf_dim_ordering_tf_kernels{end}.h5" for end in ("", "_notop")]
     hashes = (with_top, without_top)
-    return [WeightFile(name, f"{folder or network}/{name}", each) for name, each in zip(names, hashes)]
+    return [WeightFile(name, f"{folder or network}/{name}", file_hash) for name, file_hash in zip(names, hashes)]
 
 
 def channels_first() -> bool:

@@ -32,9 +32,9 @@ def _entry(x: Any, block: int, filters: Sequence[int], is_rectified: bool = True
     """Adds a block of two convolutions that halves images."""
     shortcut = Conv2D(filters[-1], 1, strides=2, padding="same", use_bias=False)(x)
     shortcut = _normalized(shortcut)
-    for number, each in enumerate(filters, 1):
+    for number, width in enumerate(filters, 1):
         name = f"block{block}_sepconv{number}"
-        x = _separable(_rectified(x, name) if is_rectified or number > 1 else x, each, name)
+        x = _separable(_rectified(x, name) if is_rectified or number > 1 else x, width, name)
     x = MaxPooling2D(3, strides=2, padding="same", name=f"block{block}_pool")(x)
     return Add()([x, shortcut])
 

@@ -134,13 +134,13 @@ class _EagerFunction(_Function):
         self._steps: dict[tuple[int, ...], tuple[CompiledCall, list[Any]]] = {}
 
     def _run(self, present: tuple[int, ...], values: Sequence[Any]) -> Sequence[Any]:
-        given: list[Tensor] = nest.flatten([self.inputs[index] for index in present], expand_composites=True)
+        symbols: list[Tensor] = nest.flatten([self.inputs[index] for index in present], expand_composites=True)
         if present not in self._steps:
-            self._steps[present] = self._compiled(given)
+            self._steps[present] = self._compiled(symbols)
         step, outside = self._steps[present]
-        parts = [part for value in values for part in _parts(value)]
+        leaves = [array for value in values for array in _parts(value)]
         with eager_mode():
-            results = step([*map(_fed, parts, given), *outside])
+            results = step([*map(_fed, leaves, symbols), *outside])
         arrays = iter([result.numpy() for result in results])
         return [_packed(output, arrays) for output in self.outputs if output is not None]
 
@@ -163,8 +163,8 @@ def _as_tensor(output: Any) -> Any:
 
 def _as_operation(update: Any) -> Operation:
     """Returns the operation that makes an update: an operation, a tensor, or a variable and its new value."""
-    made = assign(*update) if isinstance(update, list | tuple) else update
-    operation: Operation = made if isinstance(made, Operation) else convert_to_tensor(made).op
+    outcome = assign(*update) if isinstance(update, list | tuple) else update
+    operation: Operation = outcome if isinstance(outcome, Operation) else convert_to_tensor(outcome).op
     return operation
 
 

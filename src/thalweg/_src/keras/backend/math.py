@@ -92,10 +92,10 @@ def _equation(x_rank: int, y_rank: int, first: int, second: int) -> str:
     is_matrix = x_rank == y_rank > 3 and builtins.min(first, second) >= x_rank - 2
     shared = x_rank - 2 if is_matrix else 1
     y = "".join(x[first] if axis == second else x[axis] if axis < shared else others[axis] for axis in range(y_rank))
-    kept = "".join(letter for letter in x if letter != x[first]) + "".join(
+    output = "".join(letter for letter in x if letter != x[first]) + "".join(
         letter for letter in y[shared:] if letter != x[first]
     )
-    return f"{x},{y}->{kept}"
+    return f"{x},{y}->{output}"
 
 
 @export("keras.backend.gather")

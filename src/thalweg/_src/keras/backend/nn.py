@@ -73,12 +73,12 @@ def normalize_batch_in_training(
         offset = zeros(size, x.dtype) if beta is None else beta
         return normalization.fused_batch_norm(x, scale, offset, epsilon=epsilon)
     mean, variance = normalization.moments(x, axes)
-    parts: list[Any] = [mean, variance, beta, gamma]
+    factors: list[Any] = [mean, variance, beta, gamma]
     if sorted(axes) != list(range(rank - 1)):
         sizes = shape(x)
         target = [1 if axis in axes else sizes[axis] for axis in range(rank)]
-        parts = [None if part is None else reshape(part, target) for part in parts]
-    center, spread, offset, scale = parts
+        factors = [None if factor is None else reshape(factor, target) for factor in factors]
+    center, spread, offset, scale = factors
     return normalization.batch_normalization(x, center, spread, offset, scale, epsilon), mean, variance
 
 
@@ -91,11 +91,13 @@ def batch_normalization(
     rank = x._rank()
     if rank == 0:
         raise ValueError("x: expected at least one dimension, received a scalar")
-    parts: list[Any] = [None if part is None else convert_to_tensor(part) for part in (mean, var, beta, gamma)]
+    factors: list[Any] = [None if factor is None else convert_to_tensor(factor) for factor in (mean, var, beta, gamma)]
     if rank is not None and axis % rank != rank - 1:
-        target = [-1 if each == axis % rank else 1 for each in range(rank)]
-        parts = [reshape(part, target) if part is not None and part._rank() == 1 else part for part in parts]
-    center, spread, offset, scale = parts
+        target = [-1 if index == axis % rank else 1 for index in range(rank)]
+        factors = [
+            reshape(factor, target) if factor is not None and factor._rank() == 1 else factor for factor in factors
+        ]
+    center, spread, offset, scale = factors
     return normalization.batch_normalization(x, center, spread, offset, scale, epsilon)
 
 

@@ -59,7 +59,7 @@ def rnn(
         input_length: Number of time steps of each example, a tensor, which masks the others; a number masks nothing.
         zero_output_for_mask: Whether the output of a masked step is zeros, not the last output.
     """
-    inputs = nest.map_structure(lambda each: _time_first(each, time_major), inputs)
+    inputs = nest.map_structure(lambda tensor: _time_first(tensor, time_major), inputs)
     if not nest.flatten(inputs):
         raise ValueError(f"inputs: expected tensors, received {inputs!r}")
     first = nest.flatten(inputs)[0]
@@ -68,20 +68,20 @@ def rnn(
         raise ValueError("unroll: expected a known number of time steps, received inputs of unknown length")
     masks = None if mask is None else _time_first(cast(convert_to_tensor(mask), dtypes.bool), time_major)
     if go_backwards:
-        inputs = nest.map_structure(lambda each: reverse(each, [0]), inputs)
+        inputs = nest.map_structure(lambda tensor: reverse(tensor, [0]), inputs)
         masks = None if masks is None else reverse(masks, [0])
     step = _Step(step_function, initial_states, list(constants or ()), zero_output_for_mask)
     if unroll:
-        parts = None if masks is None else unstack(masks)
-        is_given = _mask_of_lengths(input_length, go_backwards) if parts is None else parts.__getitem__
-        outputs, states = _unrolled(step, inputs, is_given)
+        step_masks = None if masks is None else unstack(masks)
+        mask_of_step = _mask_of_lengths(input_length, go_backwards) if step_masks is None else step_masks.__getitem__
+        outputs, states = _unrolled(step, inputs, mask_of_step)
     else:
         array = None if masks is None else _array_of(masks)
-        is_given = _mask_of_lengths(input_length, go_backwards) if array is None else array.read
-        outputs, states = _looped(step, inputs, is_given)
-    outputs = nest.map_structure(lambda each: _with_sizes(each, steps, batch), outputs)
-    last = nest.map_structure(lambda each: each[-1], outputs)
-    return last, nest.map_structure(lambda each: _time_first(each, time_major), outputs), states
+        mask_of_step = _mask_of_lengths(input_length, go_backwards) if array is None else array.read
+        outputs, states = _looped(step, inputs, mask_of_step)
+    outputs = nest.map_structure(lambda tensor: _with_sizes(tensor, steps, batch), outputs)
+    last = nest.map_structure(lambda tensor: tensor[-1], outputs)
+    return last, nest.map_structure(lambda tensor: _time_first(tensor, time_major), outputs), states
 
 
 def _time_first(x: TensorLike, time_major: bool) -> Tensor:
@@ -134,34 +134,34 @@ class _Step:
         return _chosen(mask, output, other), _chosen(mask, new, states)
 
 
-def _chosen(mask: Tensor, given: Any, otherwise: Any) -> Any:
-    return nest.map_structure(lambda x, y: where_v2(expanded(mask, x), x, y), given, otherwise)
+def _chosen(mask: Tensor, values: Any, otherwise: Any) -> Any:
+    return nest.map_structure(lambda x, y: where_v2(expanded(mask, x), x, y), values, otherwise)
 
 
 def _unrolled(step: _Step, inputs: Any, mask: Mask | None) -> tuple[Any, Any]:
     """Adds each step of its own; returns the outputs, stacked, and the last states."""
     states = nest.map_structure(convert_to_tensor, step.initial_states)
     outputs: list[Any] = []
-    for time, leaves in enumerate(zip(*[unstack(each) for each in nest.flatten(inputs)])):
+    for time, leaves in enumerate(zip(*[unstack(tensors) for tensors in nest.flatten(inputs)])):
         current = nest.pack_sequence_as(inputs, list(leaves))
         if mask is None:
             output, states = step(current, states)
         else:
             output, states = step.masked(current, states, mask(time), outputs[-1] if outputs else None)
         outputs.append(output)
-    return nest.map_structure(lambda *each: stack(each), *outputs), states
+    return nest.map_structure(lambda *tensors: stack(tensors), *outputs), states
 
 
 def _looped(step: _Step, inputs: Any, mask: Mask | None) -> tuple[Any, Any]:
     """Adds a loop over the steps; returns the outputs, stacked, and the last states."""
     with name_scope("rnn"):
         states = nest.map_structure(convert_to_tensor, step.initial_states)
-        sources = [_array_of(each) for each in nest.flatten(inputs)]
+        sources = [_array_of(tensor) for tensor in nest.flatten(inputs)]
         length = shape(nest.flatten(inputs)[0])[0]
         # The structure and the types of outputs are known once the function has been called.
-        like, _ = step(nest.map_structure(lambda each: each[0], inputs), states)
-        arrays = [TensorArray(each.dtype, size=length, element_shape=each.shape) for each in nest.flatten(like)]
-        before = [] if mask is None else [zeros_like(each) for each in nest.flatten(like)]
+        like, _ = step(nest.map_structure(lambda tensor: tensor[0], inputs), states)
+        arrays = [TensorArray(tensor.dtype, size=length, element_shape=tensor.shape) for tensor in nest.flatten(like)]
+        before = [] if mask is None else [zeros_like(tensor) for tensor in nest.flatten(like)]
 
         def body(time: Tensor, arrays: Any, before: Any, states: Any) -> tuple[Any, ...]:
             current = nest.pack_sequence_as(inputs, [source.read(time) for source in sources])
@@ -172,7 +172,7 @@ def _looped(step: _Step, inputs: Any, mask: Mask | None) -> tuple[Any, Any]:
                 previous = nest.pack_sequence_as(like, before)
                 output, states = step.masked(current, states, mask(time), previous)
                 before = nest.flatten(output)
-            written = [array.write(time, each) for array, each in zip(arrays, nest.flatten(output))]
+            written = [array.write(time, tensor) for array, tensor in zip(arrays, nest.flatten(output))]
             return time + 1, written, before, states
 
         loop_vars = (constant(0, name="time"), arrays, before, states)

@@ -96,8 +96,8 @@ def batch_flatten(x: TensorLike) -> Tensor:
     x = convert_to_tensor(x)
     if x.dims is not None and None not in x.dims[1:]:
         size = 1
-        for each in x.dims[1:]:
-            size *= each or 0
+        for length in x.dims[1:]:
+            size *= length or 0
         return reshape_ops.reshape(x, [-1, size])
     return reshape_ops.reshape(x, [-1, reduce_prod(reshape_ops.shape(x)[1:])])
 
@@ -222,14 +222,14 @@ def resize_images(
         raise ValueError(f"interpolation: expected {' or '.join(methods)}, received {interpolation!r}")
     images = channels_last(convert_to_tensor(x), data_format_of(data_format))
     factors = (height_factor, width_factor)
-    known = None if images.dims is None else images.dims[1:3]
-    if known is not None and None not in known:
-        size: Any = [old * factor for old, factor in zip(known, factors)]  # type: ignore[operator]
+    spatial = None if images.dims is None else images.dims[1:3]
+    if spatial is not None and None not in spatial:
+        size: Any = [old * factor for old, factor in zip(spatial, factors)]  # type: ignore[operator]
     else:
         size = multiply(reshape_ops.shape(images)[1:3], cast(list(factors), dtypes.int32))
     result: Tensor = methods[interpolation](images, size, half_pixel_centers=True)
-    if known is not None:
-        sides = [None if old is None else old * factor for old, factor in zip(known, factors)]
+    if spatial is not None:
+        sides = [None if old is None else old * factor for old, factor in zip(spatial, factors)]
         result.set_shape([None, *sides, None])
     return in_format(result, data_format_of(data_format))
 

@@ -96,12 +96,12 @@ def batch_set_value(tuples: Sequence[tuple[Any, Any]]) -> None:
 def _assignment(variable: Any) -> tuple[Tensor, Any]:
     """Returns a placeholder and the operation that assigns it to a variable, made once for each variable."""
     graph = variable.graph
-    made: Any = graph.singleton(_ASSIGNMENTS, weakref.WeakKeyDictionary)
-    if variable not in made:
+    assignments: Any = graph.singleton(_ASSIGNMENTS, weakref.WeakKeyDictionary)
+    if variable not in assignments:
         with graph.as_default(), graph.control_dependencies(None), name_scope(None):
             fed = placeholder(variable.dtype.base_dtype, variable.shape)
-            made[variable] = fed, variable.assign(fed, read_value=False)
-    return made[variable]  # type: ignore[no-any-return]
+            assignments[variable] = fed, variable.assign(fed, read_value=False)
+    return assignments[variable]  # type: ignore[no-any-return]
 
 
 def _array(variable: Any, value: Any) -> Any:

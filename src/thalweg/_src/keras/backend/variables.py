@@ -37,9 +37,9 @@ def variable(value: Any, dtype: Any = None, name: str | None = None, constraint:
     if hasattr(value, "tocoo"):
         matrix = value.tocoo()
         return SparseTensor(np.stack([matrix.row, matrix.col], 1), matrix.data, matrix.shape)
-    made = ResourceVariable(value, dtype=dtype, name=name, constraint=constraint)
-    state.track_variable(made)
-    return made
+    resource = ResourceVariable(value, dtype=dtype, name=name, constraint=constraint)
+    state.track_variable(resource)
+    return resource
 
 
 @export("keras.backend.placeholder")
@@ -67,8 +67,8 @@ def placeholder(
             return sparse_placeholder(dtype, sizes, name)
         if not ragged:
             return constants.placeholder(dtype, sizes, name)
-        known = [axis for axis, size in enumerate(sizes) if axis and size is not None]
-        ragged_axes = (known[0] if known else len(sizes)) - 1  # those of unknown size after the first axis
+        fixed_axes = [axis for axis, size in enumerate(sizes) if axis and size is not None]
+        ragged_axes = (fixed_axes[0] if fixed_axes else len(sizes)) - 1  # those of unknown size after the first axis
         return ragged_placeholder(dtype, ragged_axes, sizes[ragged_axes + 1 :], name)
 
 
@@ -174,9 +174,9 @@ def moving_average_update(x: Any, value: TensorLike, momentum: TensorLike) -> An
     """
     if executing_eagerly_outside_functions():  # each call would count its updates from one
         return assign_moving_average(x, value, momentum, zero_debias=False)
-    known = {id(each) for each in global_variables()}
+    existing = {id(candidate) for candidate in global_variables()}
     result = assign_moving_average(x, value, momentum, zero_debias=True)
-    for each in global_variables():
-        if id(each) not in known:
-            state.track_variable(each)
+    for candidate in global_variables():
+        if id(candidate) not in existing:
+            state.track_variable(candidate)
     return result

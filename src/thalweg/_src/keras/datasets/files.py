@@ -25,11 +25,11 @@ def located(path: str, name: str, hash: str) -> str:
 
 def arrays(path: str, *names: str) -> list[Array]:
     """Returns arrays of an NPZ file, also those of lists, which are pickled."""
-    found = load(path, read_pickled)
-    missing = [name for name in names if isinstance(found, np.ndarray) or name not in found]
+    content = load(path, read_pickled)
+    missing = [name for name in names if isinstance(content, np.ndarray) or name not in content]
     if missing:
         raise ValueError(f"{path}: expected the arrays {', '.join(names)}, {', '.join(missing)} is missing")
-    return [found[name] for name in names]
+    return [content[name] for name in names]
 
 
 def shuffled(generator: np.random.RandomState, *values: Array) -> list[Array]:

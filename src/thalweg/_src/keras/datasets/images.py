@@ -31,8 +31,8 @@ def load_mnist(path: str = "mnist.npz") -> Split:
 def load_fashion_mnist() -> Split:
     """Returns pictures of clothes in the format of MNIST: images and classes for training, and for a test."""
     (x_train, y_train), (x_test, y_test) = (
-        (_idx(f"{part}-images-idx3-ubyte.gz", 16).reshape(-1, 28, 28), _idx(f"{part}-labels-idx1-ubyte.gz", 8))
-        for part in ("train", "t10k")
+        (_idx(f"{subset}-images-idx3-ubyte.gz", 16).reshape(-1, 28, 28), _idx(f"{subset}-labels-idx1-ubyte.gz", 8))
+        for subset in ("train", "t10k")
     )
     return (x_train, y_train), (x_test, y_test)
 
@@ -47,9 +47,9 @@ def _idx(name: str, header: int) -> Array:
 def load_cifar10() -> Split:
     """Returns photographs of ten kinds of things: images and classes for training, and for a test."""
     folder = get_file("cifar-10-batches-py", f"{_CIFAR_URL}cifar-10-python.tar.gz", untar=True)
-    parts = [_cifar(os.path.join(folder, f"data_batch_{number}"), "labels") for number in range(1, 6)]
+    batches = [_cifar(os.path.join(folder, f"data_batch_{number}"), "labels") for number in range(1, 6)]
     x_test, y_test = _cifar(os.path.join(folder, "test_batch"), "labels")
-    x_train, y_train = np.concatenate([x for x, _ in parts]), np.concatenate([y for _, y in parts])
+    x_train, y_train = np.concatenate([x for x, _ in batches]), np.concatenate([y for _, y in batches])
     return (x_train, y_train.astype(np.uint8)), (x_test, y_test.astype(np.uint8))
 
 
@@ -59,7 +59,7 @@ def load_cifar100(label_mode: str = "fine") -> Split:
     if label_mode not in ("fine", "coarse"):
         raise ValueError(f'label_mode: expected "fine" or "coarse", received {label_mode!r}')
     folder = get_file("cifar-100-python", f"{_CIFAR_URL}cifar-100-python.tar.gz", untar=True)
-    train, test = (_cifar(os.path.join(folder, part), f"{label_mode}_labels") for part in ("train", "test"))
+    train, test = (_cifar(os.path.join(folder, subset), f"{label_mode}_labels") for subset in ("train", "test"))
     return train, test
 
 

@@ -17,7 +17,7 @@ _KINDS = "biufcSU"
 _ORDERS: dict[Any, Literal["<", ">", "|", "="]] = {"<": "<", ">": ">", "|": "|", "=": "="}
 
 
-class _Kept:
+class _Description:
     """What a pickle says about an array, a number or a type: the arguments of its creation, and its state."""
 
     def __init__(self, kind: str, arguments: tuple[Any, ...]) -> None:
@@ -33,7 +33,7 @@ class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         package = module.split(".")[0]
         if package == "numpy" and name in ("_reconstruct", "dtype", "scalar"):
-            return lambda *arguments: _Kept(name, arguments)
+            return lambda *arguments: _Description(name, arguments)
         if (package, name) == ("numpy", "ndarray"):
             return name  # an argument of _reconstruct, and not called
         if (module, name) == ("_codecs", "encode"):
@@ -67,27 +67,29 @@ def read_pickled(file: IO[bytes]) -> Any:
         raise pickle.UnpicklingError(f"the pickled data is damaged: {error}") from None
 
 
-def _value(found: Any) -> Any:
+def _value(value: Any) -> Any:
     """Returns a value with arrays in the place of what is known about them."""
-    if isinstance(found, _Kept):
-        return _array(found)
-    if isinstance(found, dict):
-        return {key: list(map(_value, each)) if isinstance(each, list) else _value(each) for key, each in found.items()}
-    return found
+    if isinstance(value, _Description):
+        return _array(value)
+    if isinstance(value, dict):
+        return {
+            key: list(map(_value, entry)) if isinstance(entry, list) else _value(entry) for key, entry in value.items()
+        }
+    return value
 
 
-def _array(found: _Kept) -> Any:
-    if found.kind == "scalar" and len(found.arguments) == 2:
-        return np.frombuffer(found.arguments[1], _dtype(found.arguments[0]), 1)[0]
-    if found.kind != "_reconstruct" or len(found.state) != 5:
+def _array(description: _Description) -> Any:
+    if description.kind == "scalar" and len(description.arguments) == 2:
+        return np.frombuffer(description.arguments[1], _dtype(description.arguments[0]), 1)[0]
+    if description.kind != "_reconstruct" or len(description.state) != 5:
         _refuse("a part of one")
-    _, shape, dtype, is_fortran, data = found.state
+    _, shape, dtype, is_fortran, data = description.state
     if not isinstance(shape, tuple) or not all(isinstance(length, int) and length >= 0 for length in shape):
         _refuse("one of another shape")
     count = math.prod(shape)
     order: Literal["C", "F"] = "F" if is_fortran else "C"
     if isinstance(data, list):
-        if not isinstance(dtype, _Kept) or dtype.arguments[0] not in ("O8", "O4", "O", b"O8", b"O4", b"O"):
+        if not isinstance(dtype, _Description) or dtype.arguments[0] not in ("O8", "O4", "O", b"O8", b"O4", b"O"):
             _refuse("one of another type")
         if len(data) != count:
             _refuse(f"{len(data)} values for {count}")
@@ -97,14 +99,14 @@ def _array(found: _Kept) -> Any:
     return np.frombuffer(bytearray(data), _dtype(dtype), count).reshape(shape, order=order)
 
 
-def _dtype(found: Any) -> Any:
+def _dtype(description: Any) -> Any:
     """Returns a type of numbers or texts."""
-    if not isinstance(found, _Kept) or found.kind != "dtype":
+    if not isinstance(description, _Description) or description.kind != "dtype":
         _refuse("one without type")
-    text = found.arguments[0]
+    text = description.arguments[0]
     dtype = np.dtype(text.decode("ascii") if isinstance(text, bytes) else str(text))
     if dtype.kind not in _KINDS or dtype.subdtype is not None:
         _refuse(f"one of type {dtype}")
-    order = found.state[1] if len(found.state) > 1 else "="
+    order = description.state[1] if len(description.state) > 1 else "="
     order = order.decode("ascii") if isinstance(order, bytes) else order
     return dtype.newbyteorder(_ORDERS[order]) if order in _ORDERS else _refuse(f"one of byte order {order!r:.40}")

@@ -10,7 +10,8 @@ import numpy as np
 
 from thalweg._src.base import logging
 from thalweg._src.base.export import export
-from thalweg._src.keras.datasets.files import Array, Split, arrays, located, shuffled
+from thalweg._src.base.formats.objects import object_array
+from thalweg._src.keras.datasets.files import Split, arrays, located, shuffled
 
 _IMDB_HASH = "599dadb1135973df5b59232a0e9a887c"
 _IMDB_WORDS_HASH = "bfafd718b763782e994055a2d397834f"
@@ -87,10 +88,10 @@ def _encoded(
     """Returns texts with a mark at their start and another one for words that are too rare or too frequent."""
     start = [] if start_char is None else [start_char]
     encoded = [[*start, *(word + index_from for word in text)] for text in texts]
-    kept = list(labels)
+    encoded_labels = list(labels)
     if maxlen:
         short = [number for number, text in enumerate(encoded) if len(text) < maxlen]
-        encoded, kept = [encoded[number] for number in short], [labels[number] for number in short]
+        encoded, encoded_labels = [encoded[number] for number in short], [labels[number] for number in short]
     if not encoded:
         raise ValueError(f"maxlen={maxlen} leaves no text: all are longer; choose a larger one")
     if not num_words:
@@ -100,19 +101,12 @@ def _encoded(
         return skip_top <= word < num_words
 
     if oov_char is None:
-        return [[word for word in text if is_known(word)] for text in encoded], kept
-    return [[word if is_known(word) else oov_char for word in text] for text in encoded], kept
+        return [[word for word in text if is_known(word)] for text in encoded], encoded_labels
+    return [[word if is_known(word) else oov_char for word in text] for text in encoded], encoded_labels
 
 
 def _split(texts: Sequence[Any], labels: Sequence[Any], at: int) -> Split:
-    return (_objects(texts[:at]), np.array(labels[:at])), (_objects(texts[at:]), np.array(labels[at:]))
-
-
-def _objects(texts: Sequence[Any]) -> Array:
-    """Returns an array of lists, also where all have one length."""
-    result = np.empty(len(texts), object)
-    result[:] = texts
-    return result
+    return (object_array(texts[:at]), np.array(labels[:at])), (object_array(texts[at:]), np.array(labels[at:]))
 
 
 @export("keras.datasets.imdb.get_word_index")

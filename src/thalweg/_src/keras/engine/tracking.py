@@ -204,12 +204,12 @@ class Tracking:
     def _is_for(self, operation: Operation, inputs: Any) -> bool:
         if inputs is not None:
             return _depends(operation, set(nest.flatten(inputs)))
-        return not _depends(operation, self._given())
+        return not _depends(operation, self._call_inputs())
 
-    def _given(self) -> set[Any]:
+    def _call_inputs(self) -> set[Any]:
         """Returns the inputs of all calls of this layer and of the layers in it, such as a model inside of a model."""
         direct = {tensor for node in self._inbound_nodes for tensor in nest.flatten(node.inputs)}
-        return direct.union(*(layer._given() for layer in self._nested if isinstance(layer, Tracking)))
+        return direct.union(*(layer._call_inputs() for layer in self._nested if isinstance(layer, Tracking)))
 
     @property
     def metrics(self) -> list[Any]:

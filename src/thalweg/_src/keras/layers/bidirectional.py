@@ -161,9 +161,10 @@ class Bidirectional(Wrapper):
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """Returns the shape of the merged outputs, and those of the states if they are asked for."""
-        layer_shapes = [each.compute_output_shape(input_shape) for each in (self.forward_layer, self.backward_layer)]
-        states = [shape for each in layer_shapes for shape in each[1:]] if self.return_state else []
-        first, second = (each[0] if self.return_state else each for each in layer_shapes)
+        first, second = (layer.compute_output_shape(input_shape) for layer in (self.forward_layer, self.backward_layer))
+        states = [*first[1:], *second[1:]] if self.return_state else []
+        if self.return_state:
+            first, second = first[0], second[0]
         if self.merge_mode is None:
             return [first, second, *states]
         if self.merge_mode == "concat":

@@ -32,8 +32,8 @@ def deserialize(config: dict[str, Any], custom_objects: Mapping[str, Any] | None
     if not isinstance(config, Mapping) or not isinstance(config.get("class_name"), str):
         raise wrong_kind("config", "a dict with a class_name and a config", config)
     name = config["class_name"].lower()
-    known = {**config, "class_name": name} if name in _OPTIMIZERS else config
-    return deserialize_keras_object(known, _OPTIMIZERS, custom_objects, "optimizer")
+    lowercase = {**config, "class_name": name} if name in _OPTIMIZERS else config
+    return deserialize_keras_object(lowercase, _OPTIMIZERS, custom_objects, "optimizer")
 
 
 @export("keras.optimizers.get")

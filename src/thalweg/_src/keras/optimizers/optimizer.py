@@ -135,8 +135,8 @@ class Optimizer(OptimizerState):
         pairs = list(grads_and_vars)
         if not pairs:
             return None if executing_eagerly() else no_op()
-        given = present_gradients(pairs)
-        if len(given) < len(pairs):
+        present = present_gradients(pairs)
+        if len(present) < len(pairs):
             missing = [variable.name for grad, variable in pairs if grad is None]
             logging.warning("Gradients do not exist for variables %s when minimizing the loss.", missing)
         mode = current_mode()
@@ -146,13 +146,13 @@ class Optimizer(OptimizerState):
                     "apply_gradients was called in a cross-replica context: call it in the function that the strategy "
                     "runs in each replica"
                 )
-            return mode.replica.merge_call(self._distributed_apply, args=(given, name))
+            return mode.replica.merge_call(self._distributed_apply, args=(present, name))
         with name_scope(self._name):
-            variables = [variable for _, variable in given]
+            variables = [variable for _, variable in present]
             self._create_all(variables)
             apply_state = self._prepare(variables)
             with name_scope(name or self._name):
-                return self._counted(self._update_all(given, apply_state))
+                return self._counted(self._update_all(present, apply_state))
 
     def _create_all(self, var_list: list[Any]) -> None:
         """Creates the variables of the optimizer that do not exist yet."""
@@ -202,15 +202,15 @@ class Optimizer(OptimizerState):
                     )
                 return control.group(*steps)
 
-    def _update_all(self, given: list[tuple[Any, Any]], apply_state: Coefficients) -> list[Any]:
+    def _update_all(self, pairs_left: list[tuple[Any, Any]], apply_state: Coefficients) -> list[Any]:
         """Returns the updates of variables; in eager execution, one operation updates as many as it can."""
         updates: list[Any] = []
         if stacks.is_plain and _updates_together(type(self)):  # type: ignore[arg-type]
-            together, given = _alike(given)
+            together, pairs_left = _alike(pairs_left)
             for pairs in together:
                 grads, variables = zip(*pairs)
                 updates.append(self._resource_apply_dense_together(grads, variables, apply_state))
-        for grad, variable in given:
+        for grad, variable in pairs_left:
             with name_scope(f"update_{variable._shared_name}"), colocate_with(variable):
                 updates.append(self._update(grad, variable, apply_state))
         return updates
@@ -335,7 +335,7 @@ def _with_state(method: Callable[..., Any], apply_state: Any, *args: Any) -> Any
 @functools.lru_cache(maxsize=256)
 def _takes_state(function: Callable[..., Any]) -> bool:
     parameters = inspect.signature(function).parameters.values()
-    return any(each.name == "apply_state" or each.kind is each.VAR_KEYWORD for each in parameters)
+    return any(parameter.name == "apply_state" or parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
 
 
 @children_of.register(Optimizer)

@@ -79,9 +79,9 @@ class OptimizerState:
 
     def _set_hyper(self, name: str, value: Any) -> None:
         """Sets a hyperparameter: a number, a tensor, a variable, a schedule, or a function that returns its value."""
-        known = self._hyper.get(name)
-        if isinstance(known, Variable) and not callable(value):
-            set_value(known, value)
+        current = self._hyper.get(name)
+        if isinstance(current, Variable) and not callable(value):
+            set_value(current, value)
         else:
             self._hyper[name] = value
             self._hypers_created = False
@@ -221,19 +221,19 @@ class OptimizerState:
 
     def set_weights(self, weights: Sequence[Any]) -> None:
         """Sets the values of `weights`, in the order of `get_weights`."""
-        own, values = self.weights, self._upgraded(list(weights))
-        if len(own) != len(values):
+        variables, values = self.weights, self._upgraded(list(weights))
+        if len(variables) != len(values):
             raise ValueError(
                 f"You called `set_weights(weights)` on optimizer {self._name} with a weight list of length "
-                f"{len(values)}, but the optimizer was expecting {len(own)} weights: {str(weights)[:50]}..."
+                f"{len(values)}, but the optimizer was expecting {len(variables)} weights: {str(weights)[:50]}..."
             )
-        for variable, value in zip(own, values):
+        for variable, value in zip(variables, values):
             if tuple(np.shape(value)) != tuple(variable.shape.as_list()):
                 raise ValueError(
                     f"Optimizer weight shape {variable.shape} not compatible with provided weight shape "
                     f"{np.shape(value)}"
                 )
-        batch_set_value(list(zip(own, values)))
+        batch_set_value(list(zip(variables, values)))
 
     def _upgraded(self, weights: list[Any]) -> list[Any]:
         """Returns weights that an older Keras may have written, in today's order."""

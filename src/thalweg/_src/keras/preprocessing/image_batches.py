@@ -136,17 +136,19 @@ class NumpyArrayIterator(Iterator):
         if isinstance(x, tuple | list) and len(x) < 2:
             raise ValueError(f"x: expected images, or images and further arrays, received {len(x)} values")
         images, further = (x[0], x[1]) if isinstance(x, tuple | list) else (x, [])
-        further = [np.asarray(each) for each in (further if isinstance(further, list) else [further])]
-        parts = [*further, *(None if part is None else np.asarray(part) for part in (y, sample_weight))]
-        for part in parts:
-            if part is not None and len(part) != len(images):
-                raise ValueError(f"expected as many values as images, {len(images)}, received an array of {part.shape}")
+        further = [np.asarray(values) for values in (further if isinstance(further, list) else [further])]
+        columns = [*further, *(None if column is None else np.asarray(column) for column in (y, sample_weight))]
+        for column in columns:
+            if column is not None and len(column) != len(images):
+                raise ValueError(
+                    f"expected as many values as images, {len(images)}, received an array of {column.shape}"
+                )
         if subset is not None:
-            chosen = _subset(subset, len(images), image_data_generator, parts[-2])
+            chosen = _subset(subset, len(images), image_data_generator, columns[-2])
             images = images[chosen]
-            parts = [None if part is None else part[chosen] for part in parts]
+            columns = [None if column is None else column[chosen] for column in columns]
         self.x: Array = np.asarray(images, dtype=self.dtype)
-        *self.x_misc, self.y, self.sample_weight = parts
+        *self.x_misc, self.y, self.sample_weight = columns
         if self.x.ndim != 4:
             raise ValueError(f"x: expected images, of rank 4, received shape {self.x.shape}")
         channels = self.x.shape[3 if self.data_format == "channels_last" else 1]
@@ -168,7 +170,7 @@ class NumpyArrayIterator(Iterator):
             save_images(
                 images, index_array, self.data_format, self.save_to_dir, self.save_prefix, self.save_format, 10_000
             )
-        inputs = [images, *(part[index_array] for part in self.x_misc)] if self.x_misc else images
+        inputs = [images, *(column[index_array] for column in self.x_misc)] if self.x_misc else images
         if self.y is None:
             return inputs
         weights = () if self.sample_weight is None else (self.sample_weight[index_array],)

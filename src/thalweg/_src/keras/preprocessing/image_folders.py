@@ -163,9 +163,9 @@ class DirectoryIterator(FileIterator):
         self.filenames = []
         numbers: list[int] = []
         for name, number in self.class_indices.items():
-            found = self._part([*_images_in(os.path.join(self.directory, name), follow_links)])
-            self.filenames += [os.path.join(name, path) for path in found]
-            numbers += [number] * len(found)
+            paths = self._part([*_images_in(os.path.join(self.directory, name), follow_links)])
+            self.filenames += [os.path.join(name, path) for path in paths]
+            numbers += [number] * len(paths)
         self.samples = len(self.filenames)
         self.classes = np.array(numbers, np.int32)
         self.filepaths = [os.path.join(self.directory, name) for name in self.filenames]
@@ -175,7 +175,7 @@ class DirectoryIterator(FileIterator):
 
 def _images_in(folder: str, follow_links: bool) -> Iterable[str]:
     """Yields the paths of the images in a folder and in those inside of it, below that folder."""
-    for root, _, names in sorted(os.walk(folder, followlinks=follow_links), key=lambda each: each[0]):
+    for root, _, names in sorted(os.walk(folder, followlinks=follow_links), key=lambda entry: entry[0]):
         for name in sorted(names):
             if name.lower().endswith(Iterator.white_list_formats):
                 yield os.path.relpath(os.path.join(root, name), folder)
@@ -227,7 +227,7 @@ class DataFrameIterator(FileIterator):
         if validate_filenames:
             rows = self._valid(names, x_col)
         if class_mode in _WITH_CLASSES:
-            labels = [_kept(label, classes, y_col, class_mode) for label in dataframe[y_col]]
+            labels = [_chosen_labels(label, classes, y_col, class_mode) for label in dataframe[y_col]]
             rows = [row for row in rows if labels[row]]
             self._set_classes([labels[row] for row in rows], classes)
         rows = self._part(rows)
@@ -267,8 +267,10 @@ class DataFrameIterator(FileIterator):
         return rows
 
     def _set_classes(self, labels: list[Any], classes: Sequence[str] | None) -> None:
-        found = {each for label in labels for each in ([label] if isinstance(label, str) else label)}
-        names = list(dict.fromkeys(classes)) if classes else sorted(found)
+        occurring: set[str] = set()
+        for label in labels:
+            occurring.update([label] if isinstance(label, str) else label)
+        names = list(dict.fromkeys(classes)) if classes else sorted(occurring)
         if self.class_mode == "binary" and len(names) != 2:
             raise ValueError(f'With class_mode="binary" there must be 2 classes, found {len(names)}: {names}')
         self.class_indices = {name: number for number, name in enumerate(names)}
@@ -276,10 +278,10 @@ class DataFrameIterator(FileIterator):
     def _number_of(self, label: Any) -> Any:
         if isinstance(label, str):
             return self.class_indices[label]
-        return [self.class_indices[each] for each in label]
+        return [self.class_indices[name] for name in label]
 
 
-def _kept(label: Any, classes: Sequence[str] | None, column: Any, class_mode: str | None) -> Any:
+def _chosen_labels(label: Any, classes: Sequence[str] | None, column: Any, class_mode: str | None) -> Any:
     """Returns a label, or those of a list, that are among the classes; None if none is."""
     several = isinstance(label, list | tuple) and class_mode == "categorical"
     if not isinstance(label, str) and not several:
@@ -287,7 +289,7 @@ def _kept(label: Any, classes: Sequence[str] | None, column: Any, class_mode: st
         raise TypeError(f'With class_mode="{class_mode}", values of y_col="{column}" must be {expected}: {label!r}')
     if isinstance(label, str):
         return label if not classes or label in classes else None
-    return [each for each in label if not classes or each in classes] or None
+    return [name for name in label if not classes or name in classes] or None
 
 
 def _raw(table: Any, columns: Any) -> Array:

@@ -224,7 +224,9 @@ class ImageDataGenerator:
         ty = _shift(self.width_shift_range, img_shape[self.col_axis - 1])
         shear = _symmetric(self.shear_range)
         zx, zy = random_factors(self.zoom_range)
-        flips = [bool(np.random.random() < 0.5 and wanted) for wanted in (self.horizontal_flip, self.vertical_flip)]
+        flips = [
+            bool(np.random.random() < 0.5 and is_enabled) for is_enabled in (self.horizontal_flip, self.vertical_flip)
+        ]
         intensity = _symmetric(self.channel_shift_range) if self.channel_shift_range else None
         low, high = self.brightness_range or (0, 0)
         brightness = None if self.brightness_range is None else np.random.uniform(low, high)
@@ -244,18 +246,26 @@ class ImageDataGenerator:
     def apply_transform(self, x: Array, transform_parameters: dict[str, Any]) -> Array:
         """Returns an image with the changes of `get_random_transform`."""
         row, column, channel = self.row_axis - 1, self.col_axis - 1, self.channel_axis - 1
-        given = transform_parameters.get
+        parameter = transform_parameters.get
         x = apply_affine_transform(
-            *(x, given("theta", 0), given("tx", 0), given("ty", 0), given("shear", 0), given("zx", 1), given("zy", 1)),
+            *(
+                x,
+                parameter("theta", 0),
+                parameter("tx", 0),
+                parameter("ty", 0),
+                parameter("shear", 0),
+                parameter("zx", 1),
+                parameter("zy", 1),
+            ),
             *(row, column, channel, self.fill_mode, self.cval),
         )
-        if (intensity := given("channel_shift_intensity")) is not None:
+        if (intensity := parameter("channel_shift_intensity")) is not None:
             x = apply_channel_shift(x, intensity, channel)
-        if given("flip_horizontal"):
+        if parameter("flip_horizontal"):
             x = np.flip(x, column)
-        if given("flip_vertical"):
+        if parameter("flip_vertical"):
             x = np.flip(x, row)
-        if (brightness := given("brightness")) is not None:
+        if (brightness := parameter("brightness")) is not None:
             x = apply_brightness_shift(x, brightness, scale=False)
         return x
 

@@ -60,22 +60,22 @@ def _require_image(x: Array, row_axis: int, col_axis: int, channel_axis: int) ->
 
 def _affine_matrix(theta: float, tx: float, ty: float, shear: float, zx: float, zy: float) -> Array | None:
     """Returns the product of the transforms that change something, None if there are none."""
-    parts = []
+    factors = []
     if theta:
         turn = np.deg2rad(theta)
-        parts.append([[np.cos(turn), -np.sin(turn), 0], [np.sin(turn), np.cos(turn), 0], [0, 0, 1]])
+        factors.append([[np.cos(turn), -np.sin(turn), 0], [np.sin(turn), np.cos(turn), 0], [0, 0, 1]])
     if tx or ty:
-        parts.append([[1, 0, tx], [0, 1, ty], [0, 0, 1]])
+        factors.append([[1, 0, tx], [0, 1, ty], [0, 0, 1]])
     if shear:
         angle = np.deg2rad(shear)
-        parts.append([[1, -np.sin(angle), 0], [0, np.cos(angle), 0], [0, 0, 1]])
+        factors.append([[1, -np.sin(angle), 0], [0, np.cos(angle), 0], [0, 0, 1]])
     if zx != 1 or zy != 1:
-        parts.append([[zx, 0, 0], [0, zy, 0], [0, 0, 1]])
-    if not parts:
+        factors.append([[zx, 0, 0], [0, zy, 0], [0, 0, 1]])
+    if not factors:
         return None
     matrix = np.eye(3)
-    for part in parts:
-        matrix = matrix @ np.array(part)
+    for factor in factors:
+        matrix = matrix @ np.array(factor)
     return matrix
 
 

@@ -55,14 +55,14 @@ def pad_sequences(
     for index, sequence in enumerate(sequences):
         if not len(sequence):
             continue
-        kept = np.asarray(sequence[-length:] if truncating == "pre" else sequence[:length], dtype=kind)
-        if kept.shape[1:] != element:
+        truncated = np.asarray(sequence[-length:] if truncating == "pre" else sequence[:length], dtype=kind)
+        if truncated.shape[1:] != element:
             raise ValueError(
-                f"Shape of sample {kept.shape[1:]} of sequence at position {index} is different from expected shape "
-                f"{element}"
+                f"Shape of sample {truncated.shape[1:]} of sequence at position {index} is different from expected "
+                f"shape {element}"
             )
-        place = slice(0, len(kept)) if padding == "post" else slice(length - len(kept), length)
-        result[index, place] = kept
+        place = slice(0, len(truncated)) if padding == "post" else slice(length - len(truncated), length)
+        result[index, place] = truncated
     return result
 
 

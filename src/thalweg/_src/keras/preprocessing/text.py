@@ -45,8 +45,8 @@ def hashing_trick(
     split: str = " ",
 ) -> list[int]:
     """Returns a number from 1 below n for each word of a text, by a hash; different words may share a number."""
-    found: Any = _md5 if hash_function == "md5" else hash if hash_function is None else hash_function
-    return [found(word) % (n - 1) + 1 for word in text_to_word_sequence(text, filters, lower, split)]
+    hash_of: Any = _md5 if hash_function == "md5" else hash if hash_function is None else hash_function
+    return [hash_of(word) % (n - 1) + 1 for word in text_to_word_sequence(text, filters, lower, split)]
 
 
 def _md5(word: str) -> int:
@@ -125,7 +125,7 @@ class Tokenizer:
         if self.char_level or isinstance(text, list):
             if not self.lower:
                 return text
-            return [part.lower() for part in text] if isinstance(text, list) else text.lower()
+            return [word.lower() for word in text] if isinstance(text, list) else text.lower()
         return text_to_word_sequence(text, self.filters, self.lower, self.split)
 
     # -- sequences ----------------------------------------------------------------------------------------------------
@@ -138,8 +138,8 @@ class Tokenizer:
         """Yields the indices of the known words of each text."""
         unknown = self._unknown()
         for text in texts:
-            found = (self._known(self.word_index.get(word)) for word in self._words(text))
-            indices = (unknown if index is None else index for index in found)
+            known_indices = (self._known(self.word_index.get(word)) for word in self._words(text))
+            indices = (unknown if index is None else index for index in known_indices)
             yield [index for index in indices if index is not None]
 
     def sequences_to_texts(self, sequences: Iterable[Iterable[int]]) -> list[str]:
@@ -150,8 +150,8 @@ class Tokenizer:
         """Yields the words of each sequence of indices, with spaces between them."""
         unknown = self._unknown()
         for sequence in sequences:
-            found = (self._known(index if index in self.index_word else None) for index in sequence)
-            indices = (unknown if index is None else index for index in found)
+            known_indices = (self._known(index if index in self.index_word else None) for index in sequence)
+            indices = (unknown if index is None else index for index in known_indices)
             yield " ".join(self.index_word[index] for index in indices if index is not None)
 
     def _unknown(self) -> int | None:

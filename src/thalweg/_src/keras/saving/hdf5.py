@@ -55,11 +55,11 @@ def read_weights(group: Any, layers: list[Any], by_name: bool = False, strict: b
             )
         pairs = list(zip(with_weights, stored.values()))
     values: list[tuple[Any, Any]] = []
-    for layer, found in pairs:
+    for layer, datasets in pairs:
         weights = in_file_order(layer)
-        if len(weights) != len(found):
-            raise ValueError(f"Layer {layer.name!r} has {len(weights)} weights, the file has {len(found)} for it.")
-        for weight, value in zip(weights, found):
+        if len(weights) != len(datasets):
+            raise ValueError(f"Layer {layer.name!r} has {len(weights)} weights, the file has {len(datasets)} for it.")
+        for weight, value in zip(weights, datasets):
             if _shape(weight) != value.shape:
                 raise ValueError(
                     f"Layer {layer.name!r}: weight {weight.name!r} has shape {_shape(weight)}, the file "
@@ -78,10 +78,10 @@ def _datasets(group: Any) -> list[Any]:
     return [dataset(group, name) for name in _names(group, "weight_names")]
 
 
-def _value(found: Any, weight: Any, strict: bool) -> Any:
+def _value(dataset: Any, weight: Any, strict: bool) -> Any:
     """Returns the value of a data set for a weight."""
-    value = array(found, _shape(weight))
-    return converted(value, weight.dtype.base_dtype.as_numpy_dtype, found.name) if strict else value
+    value = array(dataset, _shape(weight))
+    return converted(value, weight.dtype.base_dtype.as_numpy_dtype, dataset.name) if strict else value
 
 
 def _set_names(group: Any, key: str, names: list[str]) -> None:
@@ -92,19 +92,19 @@ def _set_names(group: Any, key: str, names: list[str]) -> None:
         return
     array = np.asarray(encoded)
     count = -(-array.nbytes // _MAX_ATTRIBUTE)
-    for number, part in enumerate(np.array_split(array, count)):
-        group.attrs[f"{key}{number}"] = part
+    for number, chunk in enumerate(np.array_split(array, count)):
+        group.attrs[f"{key}{number}"] = chunk
 
 
 def _names(group: Any, key: str) -> list[str]:
     """Returns a list of names that an attribute, or several parts of one, contain."""
-    found = texts(group, key)
-    if found is not None:
-        return found
-    parts: list[list[str]] = []
-    while (part := texts(group, f"{key}{len(parts)}")) is not None:
-        parts.append(part)
-    return [name for part in parts for name in part]
+    names = texts(group, key)
+    if names is not None:
+        return names
+    chunks: list[list[str]] = []
+    while (chunk := texts(group, f"{key}{len(chunks)}")) is not None:
+        chunks.append(chunk)
+    return [name for chunk in chunks for name in chunk]
 
 
 # -- models -----------------------------------------------------------------------------------------------------------
@@ -134,9 +134,9 @@ def read_descriptions(file: Any) -> tuple[Any, Any]:
 
 
 def _read_json(file: Any, key: str) -> Any:
-    found = text(file, key)
+    content = text(file, key)
     with within(None, key):
-        return None if found is None else read_json(found)
+        return None if content is None else read_json(content)
 
 
 def has_optimizer_weights(file: Any) -> bool:
@@ -147,7 +147,7 @@ def has_optimizer_weights(file: Any) -> bool:
 
 def read_optimizer_weights(file: Any, weights: list[Any], strict: bool = True) -> list[Any]:
     """Returns the state of an optimizer that has these weights."""
-    found = _datasets(member(file, "optimizer_weights"))
-    if len(found) != len(weights):
-        raise ValueError(f"the optimizer has {len(weights)} weights, the file has {len(found)} for it")
-    return [_value(each, weight, strict) for each, weight in zip(found, weights)]
+    datasets = _datasets(member(file, "optimizer_weights"))
+    if len(datasets) != len(weights):
+        raise ValueError(f"the optimizer has {len(weights)} weights, the file has {len(datasets)} for it")
+    return [_value(stored, weight, strict) for stored, weight in zip(datasets, weights)]

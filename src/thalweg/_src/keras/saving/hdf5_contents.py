@@ -75,16 +75,16 @@ def link_to(group: Any, name: str) -> Any:
 
 def member(group: Any, path: str) -> Any:
     """Returns the group or the data set at a path in a group, if all of the path is in the file itself."""
-    found = group
-    for name in (each for each in path.split("/") if each not in ("", ".")):
-        place, link = f"{found.name.rstrip('/')}/{name}", link_to(found, name)
+    current = group
+    for name in (step for step in path.split("/") if step not in ("", ".")):
+        place, link = f"{current.name.rstrip('/')}/{name}", link_to(current, name)
         if link is None:
             raise RefusedContentError(place, "is missing")
         if not isinstance(link, h5py().HardLink):
             raise RefusedContentError(place, f"is a link, which may lead to another file, and is refused; {_HINT}")
         with readable(place):
-            found = found[name]
-    return found
+            current = current[name]
+    return current
 
 
 def dataset(group: Any, path: str, kinds: str = _NUMBERS) -> Any:
@@ -92,24 +92,24 @@ def dataset(group: Any, path: str, kinds: str = _NUMBERS) -> Any:
 
     kinds: of the types that it may have, as NumPy has them
     """
-    found = member(group, path)
-    with readable(found.name):
-        if not isinstance(found, h5py().Dataset) or found.shape is None or found.dtype.kind not in kinds:
-            raise RefusedContentError(found.name, "is no data set of such values as were expected")
-        if found.is_virtual or found.external:
-            raise RefusedContentError(found.name, f"has its values in other files, which is refused; {_HINT}")
-        size = math.prod(found.chunks or ()) * found.dtype.itemsize
-        if size > max(_CHUNK, found.nbytes):
-            raise RefusedContentError(found.name, f"has chunks of {size} bytes, more than all of its values")
-    return found
+    values = member(group, path)
+    with readable(values.name):
+        if not isinstance(values, h5py().Dataset) or values.shape is None or values.dtype.kind not in kinds:
+            raise RefusedContentError(values.name, "is no data set of such values as were expected")
+        if values.is_virtual or values.external:
+            raise RefusedContentError(values.name, f"has its values in other files, which is refused; {_HINT}")
+        size = math.prod(values.chunks or ()) * values.dtype.itemsize
+        if size > max(_CHUNK, values.nbytes):
+            raise RefusedContentError(values.name, f"has chunks of {size} bytes, more than all of its values")
+    return values
 
 
-def array(found: Any, shape: tuple[int, ...]) -> Array:
+def array(values: Any, shape: tuple[int, ...]) -> Array:
     """Returns the values of a data set, which must have a shape."""
-    with readable(found.name):
-        if found.shape != shape:
-            raise RefusedContentError(found.name, f"has shape {found.shape}, {shape} was expected")
-        return np.asarray(found)
+    with readable(values.name):
+        if values.shape != shape:
+            raise RefusedContentError(values.name, f"has shape {values.shape}, {shape} was expected")
+        return np.asarray(values)
 
 
 def converted(value: Array, kind: Any, place: str) -> Array:
@@ -119,12 +119,12 @@ def converted(value: Array, kind: Any, place: str) -> Array:
     if value.dtype.kind == "c" and np.dtype(kind).kind != "c":
         raise RefusedContentError(place, f"has complex values, the weight has {np.dtype(kind)}; {_CONVERT}")
     with np.errstate(over="ignore", invalid="ignore"):
-        found = value.astype(kind)
-        fits = found == value if np.dtype(kind).kind in "biu" else np.isfinite(found) == np.isfinite(value)
+        cast = value.astype(kind)
+        fits = cast == value if np.dtype(kind).kind in "biu" else np.isfinite(cast) == np.isfinite(value)
     if not np.all(fits):
         first = value[~fits].flat[0]
         raise RefusedContentError(place, f"has the value {first}, which {np.dtype(kind)} does not hold; {_CONVERT}")
-    return found
+    return cast
 
 
 def attribute(holder: Any, key: str) -> Any:
@@ -143,21 +143,21 @@ def attribute(holder: Any, key: str) -> Any:
 
 def text(holder: Any, key: str) -> str | None:
     """Returns an attribute that is a text, None if there is none."""
-    found = attribute(holder, key)
-    if found is None:
+    content = attribute(holder, key)
+    if content is None:
         return None
-    if not isinstance(found, str | bytes):
-        raise RefusedContentError(f"{holder.name}@{key}", f"is no text: {shown(repr(found))}")
+    if not isinstance(content, str | bytes):
+        raise RefusedContentError(f"{holder.name}@{key}", f"is no text: {shown(repr(content))}")
     with readable(f"{holder.name}@{key}"):
-        return found.decode() if isinstance(found, bytes) else found
+        return content.decode() if isinstance(content, bytes) else content
 
 
 def texts(holder: Any, key: str) -> list[str] | None:
     """Returns an attribute that is a list of texts, None if there is none."""
-    found = attribute(holder, key)
-    if found is None:
+    content = attribute(holder, key)
+    if content is None:
         return None
-    if not isinstance(found, np.ndarray) or found.ndim != 1 or (found.size and found.dtype.kind not in "SUO"):
-        raise RefusedContentError(f"{holder.name}@{key}", f"is no list of texts: {shown(repr(found))}")
+    if not isinstance(content, np.ndarray) or content.ndim != 1 or (content.size and content.dtype.kind not in "SUO"):
+        raise RefusedContentError(f"{holder.name}@{key}", f"is no list of texts: {shown(repr(content))}")
     with readable(f"{holder.name}@{key}"):
-        return [name.decode() if isinstance(name, bytes) else str(name) for name in found]
+        return [name.decode() if isinstance(name, bytes) else str(name) for name in content]

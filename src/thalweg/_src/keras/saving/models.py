@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from typing import Any
@@ -58,7 +59,7 @@ def load_model(
     with trusting(trusted), in_file(getattr(filepath, "filename", filepath)):
         if path is not None and os.path.isdir(path):
             return read_model(path, custom_objects, compile)
-        with hdf5_checksum.opened(path, strict) if path is not None else _kept(filepath) as file:
+        with hdf5_checksum.opened(path, strict) if path is not None else contextlib.nullcontext(filepath) as file:
             return _read_file(file, custom_objects, compile, strict)
 
 
@@ -79,19 +80,6 @@ def _of_layers(model: object) -> Any:
     if not isinstance(model, Network):
         raise TypeError(f"expected the description of a model, received that of {model!r}")
     return model
-
-
-class _kept:
-    """A file that the caller has opened, and closes."""
-
-    def __init__(self, file: Any) -> None:
-        self._file = file
-
-    def __enter__(self) -> Any:
-        return self._file
-
-    def __exit__(self, *exc: object) -> None:
-        pass
 
 
 @export("keras.models.model_from_config")
@@ -141,15 +129,16 @@ def clone_model(model: Network, input_tensors: Any = None, clone_function: Calla
     require_members("model", model, "a model", "_is_graph_network")
     if not model._is_graph_network:
         raise ValueError("Expected `model` argument to be a functional `Model` instance, but got a subclass model.")
-    given = {} if input_tensors is None else dict(zip(model.input_names, nest.flatten(input_tensors), strict=True))
-    made = {
-        layer.name: _input_layer(given[layer.name]) if layer.name in given else make(layer) for layer in model.layers
+    symbols = {} if input_tensors is None else dict(zip(model.input_names, nest.flatten(input_tensors), strict=True))
+    layers = {
+        layer.name: _input_layer(symbols[layer.name]) if layer.name in symbols else make(layer)
+        for layer in model.layers
     }
     config = model.get_config()
-    return make_graph(Model, config, None, lambda data, _: made[data["name"]])
+    return make_graph(Model, config, None, lambda data, _: layers[data["name"]])
 
 
 def _input_layer(tensor: Any) -> Any:
-    given = tensor[0] if isinstance(tensor, list | tuple) and tensor else tensor
-    found = getattr(given, "_keras_history", None)
-    return found.layer if found is not None else InputLayer(input_tensor=given)
+    symbol = tensor[0] if isinstance(tensor, list | tuple) and tensor else tensor
+    history = getattr(symbol, "_keras_history", None)
+    return history.layer if history is not None else InputLayer(input_tensor=symbol)

@@ -83,7 +83,7 @@ def _metadata_of_network(model: TrainableModel, config: Any) -> dict[str, Any]:
         content["model_config"] = {"class_name": type(model).__name__, "config": config}
     if model.inputs:
         shapes = [_shape(tensor.shape) for tensor in model.inputs]
-        specs = [_spec(*each) for each in zip(shapes, model.inputs, model.input_names, strict=True)]
+        specs = [_spec(*described) for described in zip(shapes, model.inputs, model.input_names, strict=True)]
         content["build_input_shape"] = shapes[0] if len(shapes) == 1 else shapes
         content["save_spec"] = specs[0] if len(specs) == 1 else specs
     training = training_config(model)
@@ -129,11 +129,11 @@ def _as_before(model: TrainableModel) -> Iterator[None]:
         if id(layer) not in layers:
             layers[id(layer)] = layer
             waiting += getattr(layer, "_nested", ())
-    kept = [(layer, list(layer._losses), list(layer._updates)) for layer in layers.values()]
+    before = [(layer, list(layer._losses), list(layer._updates)) for layer in layers.values()]
     try:
         yield
     finally:
-        for layer, losses, updates in kept:
+        for layer, losses, updates in before:
             layer._losses, layer._updates = losses, updates
 
 
@@ -201,9 +201,9 @@ def _write_metadata(objects: Any, folder: str) -> None:
             paths.setdefault(child.node_id, f"{paths.get(number, 'root')}.{child.local_name}")
         if not node.user_object.identifier.startswith("_tf_keras"):
             continue
-        found = message.nodes.add(node_id=number, node_path=paths[number], identifier=node.user_object.identifier)
-        found.metadata = node.user_object.metadata
-        found.version.producer = found.version.min_consumer = 1
+        entry = message.nodes.add(node_id=number, node_path=paths[number], identifier=node.user_object.identifier)
+        entry.metadata = node.user_object.metadata
+        entry.version.producer = entry.version.min_consumer = 1
     path = os.path.join(folder, METADATA_FILE)
     with durable.typed_errors(path):
         durable.write_file(path, message.SerializeToString(deterministic=True))

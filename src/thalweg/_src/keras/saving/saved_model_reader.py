@@ -46,7 +46,7 @@ def read_model(filepath: Any, custom_objects: dict[str, Any] | None, compiled: b
     objects = graphs[0].object_graph_def
     content = _metadata(folder, objects)
     with within(content):
-        model = _made(content, custom_objects)
+        model = _described_model(content, custom_objects)
     training = content.get("training_config") if compiled else None
     if training is not None:
         compile_model(model, training, custom_objects)
@@ -73,17 +73,17 @@ def _metadata(folder: str, objects: Any) -> dict[str, Any]:
         with durable.typed_errors(path):
             content = read_regular(path)
         try:
-            found = {node.node_id: node.metadata for node in message_class("KerasMetadata").FromString(content).nodes}
+            texts = {node.node_id: node.metadata for node in message_class("KerasMetadata").FromString(content).nodes}
         except DecodeError as error:
             raise OSError(f"Cannot parse file {path}: {error}.") from None
     else:
-        found = {0: objects.nodes[0].user_object.metadata} if objects.nodes else {}
-    if not found.get(0):
+        texts = {0: objects.nodes[0].user_object.metadata} if objects.nodes else {}
+    if not texts.get(0):
         raise ValueError(
             f"{folder} has no description of a Keras model: it was not written by `model.save`. Its signatures can be "
             "served: tf.saved_model.load(session, ['serve'], folder)"
         )
-    return expected(dict, read_json(found[0], _plain))  # type: ignore[no-any-return]
+    return expected(dict, read_json(texts[0], _plain))  # type: ignore[no-any-return]
 
 
 def _plain(value: dict[str, Any]) -> Any:
@@ -93,16 +93,16 @@ def _plain(value: dict[str, Any]) -> Any:
     return value
 
 
-def _made(content: dict[str, Any], custom_objects: dict[str, Any] | None) -> Any:
+def _described_model(content: dict[str, Any], custom_objects: dict[str, Any] | None) -> Any:
     """Returns the model that a description describes, with its variables."""
     name, config = entry(content, "class_name", str), content.get("config")
-    is_known = name in (custom_objects or {}) or name in get_custom_objects()
+    is_custom = name in (custom_objects or {}) or name in get_custom_objects()
     if config is None:
         raise ValueError(
             f"the model has a `call` of its own and no configuration: make it with its class {name} and load its "
             "variables, `model.load_weights(folder + '/variables/variables')`"
         )
-    if not is_known and content.get("is_graph_network") and name not in ("Functional", "Sequential"):
+    if not is_custom and content.get("is_graph_network") and name not in ("Functional", "Sequential"):
         name = "Model"  # a subclass that only adds methods
     model = deserialize(class_and_config(name, config), custom_objects)
     if not isinstance(model, Network):
@@ -118,7 +118,7 @@ def _made(content: dict[str, Any], custom_objects: dict[str, Any] | None) -> Any
 
 def _restore(model: Network, prefix: str, takes_state: bool) -> None:
     """Restores the variables of a model and, on request, those of its optimizer."""
-    checkpoint = Checkpoint(**{name: part for name, part in children_of(model) if takes_state or name != "optimizer"})
+    checkpoint = Checkpoint(**{name: child for name, child in children_of(model) if takes_state or name != "optimizer"})
     status = checkpoint.read(prefix)
     if not executing_eagerly_outside_functions():
         session = state.get_session()
@@ -149,10 +149,10 @@ def _optimizer_keys(graph: Any) -> dict[str, str]:
     """Returns the keys in a checkpoint of the variables of the optimizer and of those in its lists, by name."""
     keys = {}
     for name, number in _children(graph, _children(graph, 0)["optimizer"]).items():
-        inner = {f"{name}/{index}": each for index, each in _children(graph, number).items()}
-        for path, each in {name: number, **inner}.items():
-            if graph.nodes[each].attributes:
-                keys[path] = graph.nodes[each].attributes[0].checkpoint_key
+        inner = {f"{name}/{index}": child for index, child in _children(graph, number).items()}
+        for path, child in {name: number, **inner}.items():
+            if graph.nodes[child].attributes:
+                keys[path] = graph.nodes[child].attributes[0].checkpoint_key
     return keys
 
 

@@ -99,6 +99,8 @@ def _optimizer_config(description: dict[str, Any]) -> dict[str, Any]:
             "load it with compile=False, and compile it with another one"
         )
     name = name.removeprefix(_LATER)
-    made = optimizers.get(name)
-    known = {*inspect.signature(type(made).__init__).parameters, "clipnorm", "clipvalue"}
-    return class_and_config(name, {key: each for key, each in config.items() if key in known and each is not None})
+    optimizer = optimizers.get(name)
+    accepted = {*inspect.signature(type(optimizer).__init__).parameters, "clipnorm", "clipvalue"}
+    return class_and_config(
+        name, {key: value for key, value in config.items() if key in accepted and value is not None}
+    )

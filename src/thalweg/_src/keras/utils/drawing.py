@@ -93,7 +93,7 @@ def _label(layer: Any, show_shapes: bool, show_layer_names: bool) -> str:
         name, kind = f"{name}({layer.layer.name})", f"{kind}({type(layer.layer).__name__})"
     label = f"{name}: {kind}" if show_layer_names else kind
     if show_shapes:
-        inputs, outputs = (_shape(layer, each) for each in ("input_shape", "output_shape"))
+        inputs, outputs = (_shape(layer, attribute) for attribute in ("input_shape", "output_shape"))
         label = f"{label}\\n|{{input:|output:}}|{{{{{inputs}}}|{{{outputs}}}}}"
     return f'"{label}"'
 

@@ -96,15 +96,15 @@ class Progbar:
         return f"{self._count(current)} [{done}{'.' * (self.width - length)}]"
 
     def _times(self, current: int, seconds: float) -> str:
-        each = seconds / current if current else 0.0
+        pace = seconds / current if current else 0.0
         if self.target is not None and current < self.target:
-            return f" - ETA: {_duration(each * (self.target - current))}"
-        if each >= 1:
-            shown = f"{each:.0f}s"
-        elif each >= 1e-3:
-            shown = f"{each * 1e3:.0f}ms"
+            return f" - ETA: {_duration(pace * (self.target - current))}"
+        if pace >= 1:
+            shown = f"{pace:.0f}s"
+        elif pace >= 1e-3:
+            shown = f"{pace * 1e3:.0f}ms"
         else:
-            shown = f"{each * 1e6:.0f}us"
+            shown = f"{pace * 1e6:.0f}us"
         return f" - {seconds:.0f}s {shown}/{self.unit_name}"
 
     def _shown_values(self, signed: bool) -> str:

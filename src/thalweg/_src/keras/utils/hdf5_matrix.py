@@ -54,8 +54,8 @@ class HDF5Matrix:
 
     def __getitem__(self, key: Any) -> Any:
         """Returns a row, a range of rows, or those of a list; other indices are of the whole array."""
-        found = self._rows(key)
-        return found if self.normalizer is None else self.normalizer(found)
+        rows = self._rows(key)
+        return rows if self.normalizer is None else self.normalizer(rows)
 
     def _rows(self, key: Any) -> Any:
         if isinstance(key, slice):

@@ -43,12 +43,12 @@ def multi_gpu_model(
     outputs: list[list[Any]] = [[] for _ in model.outputs]
     for number, place in enumerate(places):
         with device(place), name_scope(f"replica_{number}"):
-            parts = [_part_of(tensor, number, len(places)) for tensor in model.inputs]
-            found = nest.flatten(model(parts if len(parts) > 1 else parts[0]))
-        for merged, output in zip(outputs, found):
+            slices = [_part_of(tensor, number, len(places)) for tensor in model.inputs]
+            replica_outputs = nest.flatten(model(slices if len(slices) > 1 else slices[0]))
+        for merged, output in zip(outputs, replica_outputs):
             merged.append(output)
     with device("/cpu:0" if cpu_merge else places[0]):
-        whole = [Concatenate(axis=0, name=name)(parts) for name, parts in zip(model.output_names, outputs)]
+        whole = [Concatenate(axis=0, name=name)(slices) for name, slices in zip(model.output_names, outputs)]
     return Model(model.inputs, whole)
 
 
@@ -57,20 +57,20 @@ def _places(gpus: int | Sequence[int]) -> list[str]:
     numbers = list(range(gpus)) if isinstance(gpus, int) else list(gpus)
     if len(numbers) < 2:
         raise ValueError(f"For `multi_gpu_model` to be useful, `gpus` must be at least 2. Received: `gpus={gpus}`")
-    found = [tuple(each.name.rsplit(":", 2)[-2:]) for each in state.get_session().list_devices()]
-    kind = "gpu" if any(kind == "GPU" for kind, _ in found) else "cpu"
-    missing = [number for number in numbers if (kind.upper(), str(number)) not in found]
+    devices = [tuple(listed.name.rsplit(":", 2)[-2:]) for listed in state.get_session().list_devices()]
+    kind = "gpu" if any(kind == "GPU" for kind, _ in devices) else "cpu"
+    missing = [number for number in numbers if (kind.upper(), str(number)) not in devices]
     if missing:
         raise ValueError(
             f"To call `multi_gpu_model` with `gpus={gpus}`, we expect the following devices to be available: "
             f"{[f'/{kind}:{number}' for number in numbers]}. However this session only has: "
-            f"{[f'/{kind}:{number}'.lower() for kind, number in found]}. Try reducing `gpus`."
+            f"{[f'/{kind}:{number}'.lower() for kind, number in devices]}. Try reducing `gpus`."
         )
     return [f"/{kind}:{number}" for number in numbers]
 
 
-def _part_of(tensor: Any, number: int, parts: int) -> Any:
-    return Lambda(part_of_batch, arguments={"number": number, "parts": parts})(tensor)
+def _part_of(tensor: Any, number: int, count: int) -> Any:
+    return Lambda(part_of_batch, arguments={"number": number, "parts": count})(tensor)
 
 
 def part_of_batch(batch: Any, number: int, parts: int) -> Any:

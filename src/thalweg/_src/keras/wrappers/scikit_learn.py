@@ -39,10 +39,10 @@ class BaseWrapper:
     def check_params(self, params: dict[str, Any]) -> None:
         """Raises ValueError if a name is an argument neither of the model's function nor of its methods."""
         functions = (Sequential.fit, Sequential.predict, Sequential.predict_classes, Sequential.evaluate, self._builder)
-        known = {"nb_epoch", "build_fn", *(name for function in functions for name in _parameters(function))}
+        legal = {"nb_epoch", "build_fn", *(name for function in functions for name in _parameters(function))}
         takes_any = any(p.kind is p.VAR_KEYWORD for p in inspect.signature(self._builder).parameters.values())
         for name in params:
-            if name not in known and not takes_any:
+            if name not in legal and not takes_any:
                 raise ValueError(f"{name} is not a legal parameter: expected one of build_fn, fit, predict or evaluate")
 
     def get_params(self, **params: Any) -> dict[str, Any]:
@@ -89,8 +89,8 @@ class BaseWrapper:
 def _parameters(function: Callable[..., Any]) -> list[str]:
     """Returns the names of the parameters of a function, without those that stand for any."""
     fixed = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    found = inspect.signature(function).parameters.items()
-    return [name for name, parameter in found if parameter.kind in fixed and name != "self"]
+    parameters = inspect.signature(function).parameters.items()
+    return [name for name, parameter in parameters if parameter.kind in fixed and name != "self"]
 
 
 @export("keras.wrappers.scikit_learn.KerasClassifier")
@@ -114,13 +114,13 @@ class KerasClassifier(BaseWrapper):
 
     def predict(self, x: Any, **kwargs: Any) -> Any:
         """Returns the most probable class of each example, in a column if the model has one output."""
-        found = self.model.predict(x, **self.filter_sk_params(Sequential.predict_classes, kwargs))
-        return self.classes_[found.argmax(axis=-1) if found.shape[-1] > 1 else (found > 0.5).astype(int)]
+        outputs = self.model.predict(x, **self.filter_sk_params(Sequential.predict_classes, kwargs))
+        return self.classes_[outputs.argmax(axis=-1) if outputs.shape[-1] > 1 else (outputs > 0.5).astype(int)]
 
     def predict_proba(self, x: Any, **kwargs: Any) -> Any:
         """Returns the probabilities of the classes."""
-        found = self.model.predict(x, **self.filter_sk_params(Sequential.predict, kwargs))
-        return np.hstack([1 - found, found]) if found.shape[1] == 1 else found
+        probabilities = self.model.predict(x, **self.filter_sk_params(Sequential.predict, kwargs))
+        return np.hstack([1 - probabilities, probabilities]) if probabilities.shape[1] == 1 else probabilities
 
     def score(self, x: Any, y: Any, **kwargs: Any) -> float:
         """Returns the accuracy; the model must have been compiled with it."""
@@ -149,5 +149,5 @@ class KerasRegressor(BaseWrapper):
 
     def score(self, x: Any, y: Any, **kwargs: Any) -> float:
         """Returns minus the loss, since a higher score is a better one."""
-        found = self.model.evaluate(x, y, **self.filter_sk_params(Sequential.evaluate, kwargs))
-        return -float(np.atleast_1d(found)[0])
+        values = self.model.evaluate(x, y, **self.filter_sk_params(Sequential.evaluate, kwargs))
+        return -float(np.atleast_1d(values)[0])
