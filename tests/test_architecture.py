@@ -120,7 +120,7 @@ FOR_TYPES = {
     "graph.tensor": {"graph.graph", "graph.operation"},
 }
 TABLES = ("compat.gen_ops",)  # generated code may be long
-# Attributes of a class that a lower module calls and a higher one sets when it is imported.
+# Attributes of classes, declared as `Hook`, that a lower module calls and a higher one sets when it is imported.
 HOOKS = {
     "graph.op_def.OpDef.apply": "graph.apply",
     "graph.op_def.OpDef.execute": "runtime.eager.execute",
@@ -303,6 +303,18 @@ def test_hooks_are_those_of_the_table():
             if isinstance(target, ast.Attribute) and ast.unparse(target.value) in classes:
                 hooks[f"{_short(classes[ast.unparse(target.value)])}.{target.attr}"] = _short(_module(path))
     assert hooks == HOOKS
+
+
+def test_hooks_are_declared_as_such():
+    declared = {
+        f"{_short(_module(path))}.{node.name}.{statement.target.id}"
+        for path in FILES
+        for node in _tree(path).body
+        if isinstance(node, ast.ClassDef)
+        for statement in node.body
+        if isinstance(statement, ast.AnnAssign) and "Hook[" in ast.unparse(statement.annotation)
+    }
+    assert declared == HOOKS.keys()
 
 
 def test_functions_import_only_what_a_feature_needs():

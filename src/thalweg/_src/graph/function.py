@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import Any, ClassVar
 
 from thalweg._src.base.dtypes import DType
+from thalweg._src.base.hook import Hook
 from thalweg._src.base.read_only import ReadOnly
 from thalweg._src.base.shapes import Shape
 from thalweg._src.graph.automatic_control import acts
@@ -156,7 +157,7 @@ class GraphFunction:
         """The function that SymbolicGradient calls: from inputs and gradients of the results to gradients of inputs."""
         return type(self).differentiate(self)
 
-    differentiate: ClassVar[Callable[..., GraphFunction]]  # which thalweg._src.graph.autodiff installs
+    differentiate: ClassVar[Hook[Callable[[GraphFunction], GraphFunction]]]  # set by autodiff/functions.py
 
     @functools.cached_property
     def definition(self) -> OpDef:

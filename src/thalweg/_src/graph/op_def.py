@@ -13,6 +13,7 @@ from thalweg._src.base import dtypes
 from thalweg._src.base.dtypes import DType
 from thalweg._src.base.errors import require_text
 from thalweg._src.base.export import export
+from thalweg._src.base.hook import Hook
 from thalweg._src.base.registry import Registry
 from thalweg._src.base.shapes import Shape
 from thalweg._src.graph import attr
@@ -126,8 +127,8 @@ class OpDef:
     returned: `d(...)` one tensor, `d.many(...)` several, `d.operation(...)` none.
     """
 
-    apply: ClassVar[Callable[..., Any]]  # which thalweg._src.graph.apply installs
-    execute: ClassVar[Callable[..., Any]]  # which thalweg._src.runtime.eager.execute installs
+    apply: ClassVar[Hook[Callable[..., Any]]]  # set by thalweg._src.graph.apply
+    execute: ClassVar[Hook[Callable[..., Any]]]  # set by thalweg._src.runtime.eager.execute
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from thalweg._src.graph.default_stacks import stacks
 from thalweg._src.graph.dispatch import ERRORS, implementation_for
@@ -14,12 +14,22 @@ F = TypeVar("F", bound=Callable[..., Any])
 _new = object.__new__  # a call of the class would take a frame for its __init__
 
 
+class CachedCall(Protocol):
+    """What eager execution keeps of a call: the kernel that it has bound to the types and devices of the inputs."""
+
+    tensor: type[Any]  # the class of tensors with a value
+    kind: Any  # that of the output: type and device
+    binding: Any
+    function: Callable[..., Any]  # the kernel
+    record: Callable[..., None]  # on the tapes
+
+
 def shortcut(definition: OpDef) -> Callable[[F], F]:
     """Decorator: `dispatches` for a function of x and y that calls one op for all types that the op supports.
 
     If the op was called with such tensors before, its kernel is called at once.
     """
-    calls = definition.calls
+    calls: dict[Any, CachedCall] = definition.calls
 
     def decorate(function: F) -> F:
         @functools.wraps(function)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from thalweg._src.base import dtypes, shapes
 from thalweg._src.base.dtypes import DType, DTypeLike
 from thalweg._src.base.export import export
+from thalweg._src.base.hook import Hook
 from thalweg._src.base.read_only import ReadOnly
 from thalweg._src.base.shapes import Shape, ShapeLike, TensorShape
 from thalweg._src.graph.convert import convert_to_tensor
@@ -57,7 +58,7 @@ class TensorArray:
     flow = ReadOnly[Tensor]("The value that orders operations: each write takes a flow and returns a new one.")
     graph = ReadOnly[Graph]("The graph of the array.", "_flow.graph")
     dynamic_size = ReadOnly[bool]("Whether writes beyond the end extend the array.")
-    _eager: ClassVar[type[TensorArray]]  # its class in eager execution, which eager_tensor_array.py sets
+    _eager: ClassVar[Hook[type[TensorArray]]]  # its class in eager execution, set by eager_tensor_array.py
 
     def __new__(cls, *args: Any, **kwargs: Any) -> TensorArray:
         # `TensorArray(...)` is what programs write in both modes. Python then calls __init__ of the class that was
