@@ -24,7 +24,8 @@ def factors(
     first, second, *_ = product.explicit
 
     def multiplied(a: Tensor, b: Tensor, adj_a: bool, adj_b: bool) -> Tensor:
-        return product(a, b, **{first: adj_a, second: adj_b})
+        attrs: dict[str, Any] = {first: adj_a, second: adj_b}
+        return product(a, b, **attrs)
 
     # Of z = x @ y they are grad @ y^T and x^T @ grad. A factor that is transposed in the product has the transposed
     # gradient, which the order of the operands gives without a further operation: (grad @ y^T)^T = y @ grad^T.
