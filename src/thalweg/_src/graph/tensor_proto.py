@@ -11,6 +11,7 @@ from thalweg._src.base import dtypes
 from thalweg._src.base.dtypes import DType
 from thalweg._src.base.errors import require_members
 from thalweg._src.base.export import export
+from thalweg._src.base.formats.objects import object_array
 from thalweg._src.base.shapes import Shape, TensorShape
 
 Array = np.ndarray[Any, Any]
@@ -182,7 +183,7 @@ def constant_array(tensor: Any) -> Array:
     content = tensor.tensor_content
     numbers = 2 if dtype.is_complex else 1
     if dtype is dtypes.string:
-        flat = _objects(_split(content, count) if content else list(tensor.string_val))
+        flat = object_array(_split(content, count) if content else list(tensor.string_val))
     else:
         kind = np.dtype(_STORED.get(dtype, dtype.as_numpy_dtype))
         if content:
@@ -248,12 +249,6 @@ def _split(content: bytes, count: int) -> list[bytes]:
         values.append(content[position : position + length])
         position += length
     return values
-
-
-def _objects(values: list[bytes]) -> Array:
-    result = np.empty(len(values), dtype=object)
-    result[:] = values
-    return result
 
 
 make_ndarray = MakeNdarray

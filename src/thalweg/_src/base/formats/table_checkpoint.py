@@ -20,6 +20,7 @@ from thalweg._src.base.formats import durable, gfile
 from thalweg._src.base.formats.bundle import Entry, Shape, index_name, lost
 from thalweg._src.base.formats.bundle_reader import Array, BundleReader
 from thalweg._src.base.formats.checkpoint_messages import message_class
+from thalweg._src.base.formats.objects import object_array
 from thalweg._src.base.formats.regular import read_regular
 from thalweg._src.base.formats.slices import FULL, Slice
 from thalweg._src.base.formats.table import read_table, table
@@ -96,39 +97,41 @@ class TableReader(BundleReader):
             raise errors.DataLossError(None, None, f"{path}: the table is not a checkpoint: it lists no tensors")
         for tensor in meta.tensor:
             entry = _entry(tensor, path)
-            found = self._names.setdefault(tensor.name, entry)
-            if found is not entry:
-                if (found.shape, found.dtype) != (entry.shape, entry.dtype):
+            first = self._names.setdefault(tensor.name, entry)
+            if first is not entry:
+                if (first.shape, first.dtype) != (entry.shape, entry.dtype):
                     raise lost(path, tensor.name.encode(), "another file has it in another shape or type")
-                found.slices += entry.slices
+                first.slices += entry.slices
 
     def read(self, name: str, spec: str = "") -> Array:
         entry = self.entry(name)
-        wanted, key = self._wanted(name, entry, spec), name.encode("utf-8", "surrogateescape")
-        pieces = [(self._piece(key, entry, part), part, common) for part, common in self._pieces(key, entry, wanted)]
-        sizes = [length for _, length in wanted]
+        region, key = self._region(name, entry, spec), name.encode("utf-8", "surrogateescape")
+        pieces = [
+            (self._piece(key, entry, slice_), slice_, common) for slice_, common in self._pieces(key, entry, region)
+        ]
+        sizes = [length for _, length in region]
         if len(pieces) == 1 and list(pieces[0][0].shape) == sizes:
             return pieces[0][0]
         result = np.empty(sizes, pieces[0][0].dtype)
-        for values, part, common in pieces:
-            origin = part.within(entry.shape)
+        for values, slice_, common in pieces:
+            origin = slice_.within(entry.shape)
             source = tuple(slice(s - o, s - o + n) for (s, n), (o, _) in zip(common, origin))
-            target = tuple(slice(s - o, s - o + n) for (s, n), (o, _) in zip(common, wanted))
+            target = tuple(slice(s - o, s - o + n) for (s, n), (o, _) in zip(common, region))
             result[target] = values[source]
         return result
 
-    def _pieces(self, key: bytes, entry: Entry, wanted: Any) -> Any:
+    def _pieces(self, key: bytes, entry: Entry, region: Any) -> Any:
         if len(entry.slices) == 1 and entry.slices[0].is_whole(entry.shape):
-            return [(entry.slices[0], wanted)]  # also for an empty tensor, in which no slice has any
-        return super()._pieces(key, entry, wanted)
+            return [(entry.slices[0], region)]  # also for an empty tensor, in which no slice has any
+        return super()._pieces(key, entry, region)
 
-    def _piece(self, key: bytes, entry: Entry, part: Slice) -> Array:
+    def _piece(self, key: bytes, entry: Entry, slice_: Slice) -> Array:
         """Returns the elements of a stored slice."""
         from google.protobuf.message import DecodeError
 
-        path, value = self._stored.get(part.key(key), (self.prefix, b""))
+        path, value = self._stored.get(slice_.key(key), (self.prefix, b""))
         field, numpy_type = _FIELDS[entry.dtype.name]
-        sizes = [length for _, length in part.within(entry.shape)]
+        sizes = [length for _, length in slice_.within(entry.shape)]
         try:
             numbers = getattr(message_class("SavedTensorSlices").FromString(value).data.data, field)
         except DecodeError:
@@ -137,7 +140,7 @@ class TableReader(BundleReader):
         if len(numbers) != count:
             raise lost(path, key, f"{len(numbers)} values do not match {entry.dtype.name}{sizes}")
         try:
-            flat = np.fromiter(numbers, numpy_type, count) if numpy_type != "object" else _objects(numbers)
+            flat = np.fromiter(numbers, numpy_type, count) if numpy_type != "object" else object_array(list(numbers))
         except (OverflowError, ValueError) as error:
             raise lost(path, key, str(error)) from None
         return (flat if numpy_type == "object" else flat.view(entry.dtype.as_numpy_dtype)).reshape(sizes)
@@ -151,8 +154,8 @@ class TableReader(BundleReader):
     def mapped(self, name: str, spec: str = "") -> None:
         return None  # its values are encoded
 
-    def read_all_into(self, wanted: Sequence[tuple[str, str, Array]]) -> None:
-        for name, spec, out in wanted:
+    def read_all_into(self, requests: Sequence[tuple[str, str, Array]]) -> None:
+        for name, spec, out in requests:
             self.read_into(name, spec, out)
 
     def require_room(self, name: str, spec: str = "") -> None:
@@ -163,26 +166,19 @@ class TableReader(BundleReader):
             self.read(name)
 
 
-def _objects(values: Iterable[bytes]) -> Array:
-    items = list(values)
-    result = np.empty(len(items), object)
-    result[:] = items
-    return result
-
-
 def _entry(tensor: Any, path: str) -> Entry:
     key = tensor.name.encode("utf-8", "surrogateescape")
     shape = tuple(dim.size for dim in tensor.shape.dim)
     if tensor.shape.unknown_rank or any(size < 0 for size in shape):
         raise lost(path, key, f"it has the invalid shape {list(shape)}")
     slices = tuple(
-        Slice(tuple((e.start, e.length if e.HasField("length") else FULL) for e in part.extent))
-        for part in tensor.slice
+        Slice(tuple((e.start, e.length if e.HasField("length") else FULL) for e in proto.extent))
+        for proto in tensor.slice
     )
     try:
         dtype = dtypes.as_dtype(tensor.type)
-        for part in slices:
-            part.within(shape)
+        for slice_ in slices:
+            slice_.within(shape)
     except (TypeError, ValueError) as error:
         raise lost(path, key, str(error)) from None
     if dtype.name not in _FIELDS or not slices:
@@ -199,8 +195,8 @@ def write_table_checkpoint(path: str, tensors: Iterable[Saved]) -> None:
     meta.meta.versions.producer = _VERSION
     listed: dict[str, Any] = {}
     items: dict[bytes, bytes] = {}
-    for name, dtype, shape, part, data in tensors:
-        part = part or Slice(((0, FULL),) * len(shape))
+    for name, dtype, shape, slice_, data in tensors:
+        slice_ = slice_ or Slice(((0, FULL),) * len(shape))
         entry = listed.get(name)
         if entry is None:
             entry = listed[name] = meta.meta.tensor.add(name=name, type=dtype.as_datatype_enum)
@@ -209,31 +205,31 @@ def write_table_checkpoint(path: str, tensors: Iterable[Saved]) -> None:
                 entry.shape.dim.add(size=size)
         elif entry.type != dtype.as_datatype_enum or [dim.size for dim in entry.shape.dim] != list(shape):
             raise invalid(f"slices of {name!r} belong to tensors of different shapes or types")
-        key = part.key(name.encode("utf-8", "surrogateescape"))
+        key = slice_.key(name.encode("utf-8", "surrogateescape"))
         if key in items:
             raise invalid(f"the tensor {name!r} is saved twice")
-        _add_slice(entry.slice.add(), part)
-        items[key] = _value(name, dtype, part, data)
+        _add_slice(entry.slice.add(), slice_)
+        items[key] = _value(name, dtype, slice_, data)
     content = table([(b"", meta.SerializeToString()), *sorted(items.items())])
     with durable.typed_errors(path):
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         durable.write_file(path, content)
 
 
-def _add_slice(message: Any, part: Slice) -> None:
+def _add_slice(message: Any, slice_: Slice) -> None:
     message.SetInParent()
-    for start, length in part.extents:
+    for start, length in slice_.extents:
         extent = message.extent.add()
         if (start, length) != (0, FULL):
             extent.start, extent.length = start, length
 
 
-def _value(name: str, dtype: DType, part: Slice, data: Any) -> bytes:
+def _value(name: str, dtype: DType, slice_: Slice, data: Any) -> bytes:
     if dtype.name not in _FIELDS:
         raise invalid(f"tensor {name!r}: a version 1 checkpoint cannot hold values of {dtype.name}")
     message = message_class("SavedTensorSlices")()
     message.data.name = name
-    _add_slice(message.data.slice, part)
+    _add_slice(message.data.slice, slice_)
     field, numpy_type = _FIELDS[dtype.name]
     values = data if numpy_type == "object" else np.frombuffer(memoryview(data).cast("B"), numpy_type).tolist()
     getattr(message.data.data, field).extend(values)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from thalweg._src.base import dtypes, errors
+from thalweg._src.base.formats.objects import object_array
 from thalweg._src.deploy.saved_model.signatures import (
     CLASSIFY_INPUTS,
     CLASSIFY_METHOD_NAME,
@@ -16,7 +17,7 @@ from thalweg._src.deploy.saved_model.signatures import (
     REGRESS_OUTPUTS,
 )
 from thalweg._src.deploy.serving.servable import Servable, Signature
-from thalweg._src.deploy.serving.tensors import Array, read_tensor, strings
+from thalweg._src.deploy.serving.tensors import Array, read_tensor
 
 Outputs = dict[str, Array]
 Classes = list[tuple[str, float]]
@@ -62,7 +63,7 @@ def inference_on_examples(
         raise errors.invalid(f"Expected one input {CLASSIFY_INPUTS!r}, the signature has {list(signature.inputs)}")
     if not examples:
         raise errors.invalid("Input is empty: expected one Example or more")
-    return prediction(signature, {CLASSIFY_INPUTS: strings(examples, (len(examples),))}, (), deadline)
+    return prediction(signature, {CLASSIFY_INPUTS: object_array(examples)}, (), deadline)
 
 
 def classes_of(inference: Inference, outputs: Outputs) -> list[Classes]:

@@ -15,10 +15,11 @@ import numpy as np
 from thalweg._src.base import dtypes, errors
 from thalweg._src.base.dtypes import DType
 from thalweg._src.base.formats.example import message_class as example_class
+from thalweg._src.base.formats.objects import object_array
 from thalweg._src.deploy.serving.inference import Classes
 from thalweg._src.deploy.serving.json_text import shown
 from thalweg._src.deploy.serving.servable import Signature
-from thalweg._src.deploy.serving.tensors import Array, strings
+from thalweg._src.deploy.serving.tensors import Array
 
 _B64 = "b64"
 _MAX_RANK = 32  # of strings: what any NumPy takes
@@ -49,7 +50,7 @@ def read_array(value: Any, dtype: DType, what: str) -> Array:
     if dtype is dtypes.string:
         flat: list[bytes] = []
         shape = _walk(value, flat, what)
-        return strings(flat, shape)
+        return object_array(flat, shape)
     try:
         array = np.asarray(value)
     except ValueError:
@@ -93,7 +94,7 @@ def write_array(array: Array, name: str) -> Any:
     """Returns an array as what `dumps` takes; strings of an output whose name ends with _bytes are base64 objects."""
     if array.dtype == object:
         values: list[Any] = [_text(item, name.endswith("_bytes")) for item in array.reshape(-1).tolist()]
-        return strings(values, array.shape).tolist()
+        return object_array(values, array.shape).tolist()
     if array.dtype.kind == "c":
         raise errors.invalid(f"output {name!r}: JSON has no complex numbers")
     if array.dtype.kind == "V":  # bfloat16

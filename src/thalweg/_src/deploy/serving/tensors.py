@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src.base import dtypes, errors
+from thalweg._src.base.formats.objects import object_array
 from thalweg._src.graph.tensor_proto import constant_array, write_values
 
 Array = np.ndarray[Any, Any]
@@ -41,12 +42,5 @@ def as_array(value: Any) -> Array:
         flat = [item.encode() if isinstance(item, str) else item for item in array.reshape(-1).tolist()]
         if not all(isinstance(item, bytes) for item in flat):
             raise TypeError(f"a tensor has numbers or strings of equal shape, received {value!r:.100}")
-        array = strings(flat, array.shape)
+        array = object_array(flat, array.shape)
     return array
-
-
-def strings(values: list[bytes], shape: tuple[int, ...]) -> Array:
-    """Returns strings as an array of a shape."""
-    array = np.empty(len(values), object)
-    array[:] = values
-    return array.reshape(shape)

@@ -10,6 +10,7 @@ import numpy as np
 from thalweg._src.base import dtypes, shapes
 from thalweg._src.base.errors import ShapeError
 from thalweg._src.base.export import export
+from thalweg._src.base.formats.objects import object_array
 from thalweg._src.base.shapes import Shape, show
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
@@ -24,13 +25,6 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 
 _INDEX = attr.types(dtypes.INDEX, dtypes.int32)
-
-
-def objects(values: list[Any]) -> np.ndarray[Any, Any]:
-    """Returns numbers as a vector that may contain None for unknown ones."""
-    result = np.empty(len(values), dtype=object)
-    result[:] = values
-    return result
 
 
 def concatenated(inputs: Sequence[Shape], axis: int | None) -> Shape:
@@ -82,7 +76,7 @@ def _concat_value(c: Inference) -> Any:
     for i, value in enumerate(values):
         size = c.shapes[i]
         if value is None and size is not None and len(size) == 1 and size[0] is not None:
-            values[i] = objects([None] * size[0])
+            values[i] = object_array([None] * size[0])
     return np.concatenate(values, int(c.value(count)))  # type: ignore[arg-type]
 
 
@@ -135,7 +129,7 @@ def _pack(c: Inference) -> Sequence[Shape]:
 def _pack_value(c: Inference) -> Any:
     values = [c.partial(i) for i in range(len(c.shapes))]
     if () in c.shapes:  # all are scalars
-        return objects([None if value is None else value.item() for value in values])
+        return object_array([None if value is None else value.item() for value in values])
     return None if any(value is None for value in values) else np.stack(values, c.attrs["axis"])  # type: ignore[arg-type]
 
 

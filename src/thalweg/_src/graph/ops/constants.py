@@ -12,6 +12,7 @@ from thalweg._src.base import dtypes, shapes
 from thalweg._src.base.dtypes import DType, DTypeLike
 from thalweg._src.base.errors import ShapeError
 from thalweg._src.base.export import export
+from thalweg._src.base.formats.objects import object_array
 from thalweg._src.base.shapes import Dimension, Shape, ShapeLike, TensorShape, show
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor, register_tensor_conversion_function
@@ -180,9 +181,7 @@ def _strings(array: Array) -> Array:
         if not isinstance(item, str | bytes):
             raise TypeError(f"Expected string, got {item!r} of type '{type(item).__name__}' instead.")
         flat.append(item.encode() if isinstance(item, str) else item)
-    result = np.empty(len(flat), dtype=object)
-    result[:] = flat
-    return result.reshape(array.shape)
+    return object_array(flat, array.shape)
 
 
 def _require_python_type(value: Any, dtype: DType) -> None:

@@ -12,6 +12,7 @@ from thalweg._src.base import dtypes, shapes
 from thalweg._src.base.dtypes import DTypeLike
 from thalweg._src.base.errors import ShapeError
 from thalweg._src.base.export import export
+from thalweg._src.base.formats.objects import object_array
 from thalweg._src.base.shapes import Shape, ShapeLike, TensorShape, compact, num_elements, show
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
@@ -19,7 +20,7 @@ from thalweg._src.graph.dispatch import dispatches
 from thalweg._src.graph.infer import Inference, static_value
 from thalweg._src.graph.op_def import OPS, op
 from thalweg._src.graph.ops.cast import cast
-from thalweg._src.graph.ops.concat import concat, objects
+from thalweg._src.graph.ops.concat import concat
 from thalweg._src.graph.ops.constants import constant, fill
 from thalweg._src.graph.ops.declarations import nondifferentiable_op
 from thalweg._src.graph.ops.math import subtract
@@ -35,7 +36,7 @@ _INDEX = attr.types(dtypes.INDEX, dtypes.int32)
 
 
 def _dims(c: Inference) -> Any:
-    return None if c.shapes[0] is None else objects(list(c.shapes[0]))
+    return None if c.shapes[0] is None else object_array(c.shapes[0])
 
 
 def _count(c: Inference) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src.base import dtypes, errors
+from thalweg._src.base.formats.objects import object_array
 from thalweg._src.runtime.kernels.types import from_numpy, to_read
 
 _MAGIC = b"thalweg position 1\n"
@@ -18,7 +19,7 @@ _DEEPEST = 200
 Convert = Callable[[Any], Any]
 
 
-def encode(tree: Any, tree_of: Convert | None = None) -> bytes:
+def encode(tree: object, tree_of: Convert | None = None) -> bytes:
     """Serializes a tree of None, numbers, bytes, strings, lists, tuples, dictionaries, arrays and tensors.
 
     tree_of: returns a tree that represents any other value.
@@ -28,7 +29,7 @@ def encode(tree: Any, tree_of: Convert | None = None) -> bytes:
     return b"".join(pieces)
 
 
-def _write(value: Any, put: Callable[[bytes], None], tree_of: Convert | None) -> None:
+def _write(value: object, put: Callable[[bytes], None], tree_of: Convert | None) -> None:
     if value is None or isinstance(value, bool):
         put({None: b"n", True: b"t", False: b"f"}[value])
     elif isinstance(value, int):
@@ -119,9 +120,7 @@ class _PositionReader:
     def _array(self, tag: bytes, depth: int) -> Any:
         if tag == b"o":
             shape, items = self.read(depth + 1), self.read(depth + 1)
-            result = np.empty(len(items), dtype=object)
-            result[:] = items
-            return result.reshape(shape)
+            return object_array(items, shape)
         if tag not in b"ax":
             raise _corrupt(f"unknown tag {tag!r}")
         dtype, shape, data = (self.read(depth + 1) for _ in range(3))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from thalweg._src.base import dtypes
 from thalweg._src.base.dtypes import DTypeLike
 from thalweg._src.base.export import export
+from thalweg._src.base.formats.objects import object_array
 from thalweg._src.base.read_only import ReadOnly
 
 Array = np.ndarray[Any, Any]
@@ -75,11 +77,11 @@ class RaggedTensorValue:
 
 @export("ragged.constant_value")
 def constant_value(
-    pylist: Any,
-    dtype: Any = None,
+    pylist: object,
+    dtype: DTypeLike | None = None,
     ragged_rank: int | None = None,
-    inner_shape: Any = None,
-    row_splits_dtype: Any = "int64",
+    inner_shape: Sequence[int] | None = None,
+    row_splits_dtype: DTypeLike = "int64",
 ) -> Any:
     """Returns nested lists as a RaggedTensorValue, or as an array where no dimension is ragged."""
     numpy_dtype = None if dtype is None else np.dtype(dtypes.as_dtype(dtype).as_numpy_dtype)
@@ -112,7 +114,7 @@ def build(pylist: Any, dtype: Any, ragged_rank: int | None, inner_shape: Any, sp
     return values
 
 
-def _flat(items: list[Any], dtype: Any, inner_shape: Any) -> Array:
+def _flat(items: list[Any], dtype: Any, inner_shape: Sequence[int] | None) -> Array:
     try:
         values = np.array(items, dtype) if items or dtype is not None else np.zeros(0, np.float32)
     except ValueError:
@@ -121,20 +123,18 @@ def _flat(items: list[Any], dtype: Any, inner_shape: Any) -> Array:
         raise ValueError("pylist: the values have different types or lengths")
     if values.dtype.kind in "OSU":
         flat = [v.encode() if isinstance(v, str) else v for v in values.ravel().tolist()]
-        strings = np.empty(values.size, object)
-        strings[:] = flat
-        values = strings.reshape(values.shape)
+        values = object_array(flat, values.shape)
     return values if inner_shape is None else values.reshape(-1, *inner_shape)
 
 
-def _max_depth(value: Any) -> int:
+def _max_depth(value: object) -> int:
     """Returns the largest nesting depth."""
     if not isinstance(value, list | tuple | np.ndarray):
         return 0
     return 1 + max(map(_max_depth, value), default=0)
 
 
-def _scalar_depth(value: Any) -> int | None:
+def _scalar_depth(value: object) -> int | None:
     """Returns the least nesting depth of a scalar, None if there are no scalars."""
     if not isinstance(value, list | tuple | np.ndarray):
         return 0
