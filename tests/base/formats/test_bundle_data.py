@@ -164,7 +164,7 @@ def test_a_writer_is_throttled_while_cores_are_busy(clocks, monkeypatch, busy, t
     monkeypatch.setattr(writer._unthrottled, "wait", waited.append)
     clocks[:] = 0.5, 0.25, 0.25 + busy * 0.5
     writer.throttle()
-    assert waited == ([0.25 / checkpoint_writers._SHARE - 0.5] if throttled else [])
+    assert waited == ([0.25 / checkpoint_writers._CPU_SHARE - 0.5] if throttled else [])
 
 
 def test_a_writer_is_not_throttled_while_a_caller_waits(clocks):

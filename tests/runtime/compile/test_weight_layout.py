@@ -55,7 +55,7 @@ class Model:
     def variables(self):
         """Returns the filter and its slots as the session holds them."""
         found = [
-            resource for (kind, _), resource in self.session._backend._resources._own.items() if kind == "variable"
+            resource for (kind, _), resource in self.session._backend._resources._default.items() if kind == "variable"
         ]
         return [variable for variable in found if variable.value is not None and variable.value.dim() == 4]
 

@@ -13,11 +13,11 @@ REPEATED = 5  # more often than what is not compiled
 @pytest.fixture(autouse=True)
 def forgotten():
     """Starts without compiled gradients."""
-    compiled_gradients._found.clear()
+    compiled_gradients._plans.clear()
 
 
 def _plans():
-    return [plan for plan in compiled_gradients._found.values() if isinstance(plan, _Plan)]
+    return [plan for plan in compiled_gradients._plans.values() if isinstance(plan, _Plan)]
 
 
 def _slopes(function, sources):
@@ -145,4 +145,4 @@ def test_no_more_than_some_recordings_are_remembered(monkeypatch):
     monkeypatch.setattr("thalweg._src.runtime.eager.compiled_backprop._MAX_KEYS", 4)
     for size in range(1, 12):
         _slopes(lambda: tf.square(x), [x := tf.ones([size])])
-        assert len(compiled_gradients._found) <= 4
+        assert len(compiled_gradients._plans) <= 4

@@ -151,4 +151,4 @@ def test_state_machines_import_no_threads_clock_or_kernels(module):
             imported.update(f"{statement.module}.{alias.name}" for alias in statement.names)
     assert not [name for name in imported if name.split(".")[0] in ("threading", "time", "torch")]
     ours = [name.removeprefix("thalweg._src.") for name in imported if name.startswith("thalweg.")]
-    assert all(name.startswith(("errors", "graph.")) for name in ours)
+    assert all(name.startswith(("base.errors", "graph.")) for name in ours)

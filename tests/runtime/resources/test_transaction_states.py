@@ -13,7 +13,7 @@ import torch
 import thalweg as tf
 from thalweg._src.runtime.resources.mutex import Mutex
 from thalweg._src.runtime.resources.step import Step
-from thalweg._src.runtime.resources.transaction_state import Action, Decisions, Part, Phase
+from thalweg._src.runtime.resources.transaction_state import Action, Branch, Decisions, Phase
 from thalweg._src.runtime.resources.transactions import Transaction, TransactionLog
 from thalweg._src.runtime.resources.variables import VariableResource
 
@@ -152,8 +152,14 @@ class Attempt:
     def state(self):
         parts = {}
         for name, transaction in self.transactions.items():
-            part = transaction._part
-            parts[name] = (part.phase.name, part.running, part.is_new, transaction._lock is None, transaction.is_asking)
+            branch = transaction._branch
+            parts[name] = (
+                branch.phase.name,
+                branch.running,
+                branch.is_new,
+                transaction._lock is None,
+                transaction.is_asking,
+            )
         cancelled = [step.cancelled for step in self.steps.values()]
         return repr((self.done, cancelled, parts, self.messages, self.answers))
 
@@ -271,7 +277,7 @@ class World:
             assert len(values) == 1, f"updates are at some tasks only: {values}"
             assert values.pop()[0] <= len(set(self.updates)), "an update was applied twice"
         for attempt in self.attempts:
-            phases = {attempt.transactions[n]._part.phase for n in attempt.transactions if n not in self.lost}
+            phases = {attempt.transactions[n]._branch.phase for n in attempt.transactions if n not in self.lost}
             if COORDINATOR not in self.lost:
                 assert not {Phase.COMMITTED, Phase.ABORTED} <= phases and Phase.IN_DOUBT not in phases
 
@@ -327,11 +333,11 @@ def _abort_alone(self):
 
 
 FAULTS = {
-    "a prepared participant does not ask": (Part, "fail", _abort_alone),
-    "the coordinator answers before it refuses": (Part, "refuse", lambda self: None),
+    "a prepared participant does not ask": (Branch, "fail", _abort_alone),
+    "the coordinator answers before it refuses": (Branch, "refuse", lambda self: None),
     "the coordinator forgets": (Decisions, "committed", lambda self, transaction, participants: None),
-    "the coordinator commits after it has failed": (Part, "commit", lambda self: True),
-    "an answer is not heard": (Part, "decided", lambda self, is_committed: Action.NOTHING),
+    "the coordinator commits after it has failed": (Branch, "commit", lambda self: True),
+    "an answer is not heard": (Branch, "decided", lambda self, is_committed: Action.NOTHING),
     "a repeated update is not noticed": (Asking, "repeat", lambda self: None),
 }
 

@@ -184,7 +184,7 @@ def test_locks_are_released_after_an_error():
 
 
 def resource_of(session, v):
-    return session._backend._resources._own["variable", v.op.name]
+    return session._backend._resources._default["variable", v.op.name]
 
 
 def test_a_step_updates_in_place_and_fetched_values_stay():
@@ -248,7 +248,7 @@ def test_training_steps_keep_the_buffers(optimizer):
         sess.run(tf.global_variables_initializer())
         sess.run(train)
         buffers = [
-            r for r in sess._backend._resources._own.values() if r.shape == (5, 5)
+            r for r in sess._backend._resources._default.values() if r.shape == (5, 5)
         ]  # the variables and their slots
         before = [address(r) for r in buffers]
         losses = [sess.run([train, loss])[1] for _ in range(3)]

@@ -177,7 +177,7 @@ def made_here(monkeypatch):
 
 
 def test_available_elements_need_no_worker(made_here, monkeypatch):
-    monkeypatch.setattr(iterators, "_LONG", 1000)  # on a busy machine any element may seem to take long
+    monkeypatch.setattr(iterators, "_MAX_INLINE_SECONDS", 1000)  # on a busy machine any element may seem to take long
     with tf.Graph().as_default(), tf.Session() as session:
         dataset = Dataset.range(100).map(lambda x: x + 1).shuffle(10, seed=1).repeat(2).batch(2)
         element = dataset.make_one_shot_iterator().get_next()

@@ -354,7 +354,7 @@ def test_updates_happen_in_place() -> None:
     with Session() as session:
         session.run(global_variables_initializer())
         session.run(step)
-        (buffer,) = [r for r in session._backend._resources._own.values() if r.name == w.op.name]
+        (buffer,) = [r for r in session._backend._resources._default.values() if r.name == w.op.name]
         address = buffer.value.data_ptr()
         session.run(step)
         assert buffer.value.data_ptr() == address

@@ -51,7 +51,7 @@ class CoreShare:
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
         self._cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
         self._threads = torch.get_num_threads()
-        self._most = self._threads
+        self._most = self._threads  # that a kernel may use
         counted = any(name in environment for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"))
         self._bound = self._most if counted else max(self._most, len(self._cores))
         configured = counted or "OMP_WAIT_POLICY" in environment
@@ -60,7 +60,7 @@ class CoreShare:
         self._stat = os.open("/proc/stat", os.O_RDONLY) if self._adapts else -1
         self._tick = os.sysconf("SC_CLK_TCK") if self._adapts else 1
         self._next = 0.0
-        self._wall = self._own = self._all = 0.0
+        self._time_before = self._ours_before = self._all_before = 0.0
         self._contended = False
         self._makes_room = False
         self._ours = {self._threads}  # numbers that were set here: any other one is the user's
@@ -77,6 +77,8 @@ class CoreShare:
                 self._sample(time.monotonic())
             finally:
                 self._sampling.release()
+        # torch's own setting is compared with the numbers that were set here: a user who calls `set_num_threads` keeps
+        # the number from then on.
         threads = self._threads if self._thread.most is None else min(self._threads, self._thread.most)
         if self._thread.threads != threads and torch.get_num_threads() in self._ours:
             self._ours.add(threads)
@@ -85,25 +87,27 @@ class CoreShare:
 
     def _sample(self, now: float) -> None:
         self._make_room(BACKGROUND.is_busy)
-        own, everyone = time.process_time(), self._busy()
-        elapsed = now - self._wall
+        ours, everyone = time.process_time(), self._busy()
+        # /proc/stat counts the CPU time of all processes on our cores. Minus our own it is what others have used, and
+        # divided by the time between the samples it is the number of cores that they keep busy.
+        elapsed = now - self._time_before
         # After a pause there is no recent sample of other processes: the next one is taken sooner.
         self._next = now + (_INTERVAL if elapsed < _TOO_LONG else _INTERVAL / 2)
         if elapsed < _TOO_LONG:
-            others = max(0.0, (everyone - self._all) - (own - self._own)) / elapsed
+            others = max(0.0, (everyone - self._all_before) - (ours - self._ours_before)) / elapsed
             most = self._most - self._makes_room
             threads = max(1, min(most, int(len(self._cores) - others + 0.5)))
             # Reduce threads only after two busy samples in a row; one idle sample restores them.
             if threads >= self._threads or self._contended:
                 self._use(threads)
             self._contended = threads < most
-        self._wall, self._own, self._all = now, own, everyone
+        self._time_before, self._ours_before, self._all_before = now, ours, everyone
 
-    def _make_room(self, wanted: bool) -> None:
+    def _make_room(self, is_compiling: bool) -> None:
         """Leaves a core to the compiler, or takes it back."""
-        if wanted != self._makes_room:
-            self._makes_room = wanted
-            self._use(max(1, self._threads - 1) if wanted else min(self._most, self._threads + 1))
+        if is_compiling != self._makes_room:
+            self._makes_room = is_compiling
+            self._use(max(1, self._threads - 1) if is_compiling else min(self._most, self._threads + 1))
 
     def _use(self, threads: int) -> None:
         self._threads = threads

@@ -28,14 +28,11 @@ from thalweg._src.runtime.execute.sync_run import SynchronousRun, as_synchronous
 from thalweg._src.runtime.execute.token_run import TokenRun
 from thalweg._src.runtime.resources.devices import Device
 from thalweg._src.runtime.resources.step import Step
-from thalweg._src.runtime.resources.thread_pool import threads
+from thalweg._src.runtime.resources.thread_pool import SMALLEST_DENORMAL, threads
 
-_InferenceMode = torch._C._InferenceMode
-# Kernels flush denormals to zero, as TensorFlow's do: computing with them is a hundred times slower, and the moments of
-# an optimizer decay into them. A step runs on the caller's thread, whose mode it restores at the end.
 COMPILE_AFTER_SECONDS = 10.0  # spent in steps of one signature before it is compiled in the background
-_SOON = 1.0  # seconds in which a thread returns what it has
-_TINY = 5e-324  # nonzero only in a thread that keeps denormals
+_HANDOVER_SECONDS = 1.0  # in which a thread returns what it has
+_InferenceMode = torch._C._InferenceMode
 
 
 class Executable:
@@ -43,7 +40,7 @@ class Executable:
 
     compiles: whether programs that run often are compiled in the background
     tiers: those of the programs
-    before: called before each step
+    join_streams: called before each step, so that it sees what earlier steps launched on other streams
     """
 
     def __init__(
@@ -53,10 +50,10 @@ class Executable:
         placement: Placement,
         compiles: bool = False,
         tiers: Tiers | None = None,
-        before: Callable[[], None] | None = None,
+        join_streams: Callable[[], None] | None = None,
     ) -> None:
         self.programs = list(programs)
-        self._before = before
+        self._join_streams = join_streams
         structured = not any(program.is_unstructured for program in programs)
         self._tiers = tiers or Tiers()
         self._tiers.step = StepTiers(any(program.large for program in programs), compiles and structured)
@@ -72,8 +69,11 @@ class Executable:
             and node.dtypes[0] not in (resource, variant)
         ]
         self._function: Callable[..., Any] | None = None
+        # The shortest way for the most common steps: one program without blocking nodes is its function, one with a
+        # single blocking node a function too, both on the caller's thread. Only other steps need runs, with an event
+        # and the thread pool (`_run_partitions`).
         if len(programs) == 1 and not programs[0].waiting and not programs[0].is_unstructured:
-            self._function = self._next_tier if programs[0].large else programs[0].functions[0]
+            self._function = self._call_next_tier if programs[0].large else programs[0].functions[0]
         elif len(programs) == 1:
             self._function = as_synchronous_run(programs[0])
 
@@ -90,13 +90,13 @@ class Executable:
     @functools.cached_property
     def fetch_devices(self) -> list[Device | None]:
         """The accelerator in whose memory each fetched value is; None for host memory, and for handles."""
-        found: list[Device | None] = [None] * self._num_fetches
+        devices: list[Device | None] = [None] * self._num_fetches
         for program in self.programs:
             for position, (node, index) in program.numbered_fetches:
                 is_value = node.dtypes[index] not in (resource, variant)
                 if program.device.type != "CPU" and is_value and not on_host(Output(node, index)):
-                    found[position] = program.device
-        return found
+                    devices[position] = program.device
+        return devices
 
     @property
     def text(self) -> str:
@@ -109,9 +109,9 @@ class Executable:
     def run(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
         """Runs one step; blocks until it has finished or failed."""
         if not self._tiers.step.compiles:
-            return self._run(step, feeds) if step.deadline is None else self._run_limited(step, feeds)
+            return self._call_function(step, feeds) if step.deadline is None else self._call_with_deadline(step, feeds)
         start = time.perf_counter()
-        values = self._run(step, feeds) if step.deadline is None else self._run_limited(step, feeds)
+        values = self._call_function(step, feeds) if step.deadline is None else self._call_with_deadline(step, feeds)
         if self._tiers.step_ran(time.perf_counter() - start, COMPILE_AFTER_SECONDS):
             threads.start(self._compile)
         return values
@@ -119,6 +119,8 @@ class Executable:
     def _compile(self) -> None:
         """Compiles the programs while steps continue; later steps run the compiled functions."""
         try:
+            # Each assignment is atomic, and the functions before and after it compute the same values: a step that runs
+            # meanwhile may use old ones for one program and new ones for another.
             for program in self.programs:
                 program.functions = program.compile_in_background()
         except Exception as error:  # no caller waits for this thread
@@ -127,15 +129,16 @@ class Executable:
         if self._function is not None and not self.programs[0].waiting:
             self._function = self.programs[0].functions[0]
 
-    def _run(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
+    def _call_function(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
         function = self._function
         if function is None or step.trace is not None:
-            return self._run_programs(step, feeds)
-        if self._before is not None:
-            self._before()
+            return self._run_partitions(step, feeds)
+        if self._join_streams is not None:
+            self._join_streams()
+        # The context `computing` written out: entering and leaving that would cost each step 0.3 microseconds.
         guard = _InferenceMode(True)
-        borrowed = _TINY * 1.0 != 0.0
-        if borrowed:
+        keeps_denormals = SMALLEST_DENORMAL * 1.0 != 0.0
+        if keeps_denormals:
             torch.set_flush_denormal(True)
         try:
             values: Sequence[Any] = function(step, *feeds)
@@ -143,23 +146,25 @@ class Executable:
             raise self.programs[0].explain(error) from None
         finally:
             del guard
-            if borrowed:
+            if keeps_denormals:
                 torch.set_flush_denormal(False)
         if step.cancelled and not isinstance(function, SynchronousRun):  # that has stopped, or has its results
             step.stop()
         return self._arrived(values) if self._arriving else values
 
-    def _run_limited(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
+    def _call_with_deadline(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
         if self._function is None or step.trace is not None:
-            return self._run_programs(step, feeds)
-        return self._run_apart(step, lambda: self._run(step, feeds))
+            return self._run_partitions(step, feeds)
+        return self._until_deadline(step, lambda: self._call_function(step, feeds))
 
-    def _run_apart(self, step: Step, work: Callable[[], Sequence[Any]]) -> Sequence[Any]:
+    def _until_deadline(self, step: Step, work: Callable[[], Sequence[Any]]) -> Sequence[Any]:
         """Runs work of a step on a thread of the pool, and waits for it no longer than until the step's deadline.
 
         No thread can end a kernel that another one runs. Work that is left behind ends with that kernel, or at the next
         check for cancellation; its results are dropped, and it begins no more change of state.
         """
+        # Three threads meet here: this one waits, a worker computes, and another one may cancel. The event is created
+        # before the check for cancellation, so that a cancellation is either seen here or wakes the wait.
         over = step.finished = step.event()
         if step.cancelled:  # before there was an event to set: nothing would wake us
             step.stop()
@@ -178,8 +183,10 @@ class Executable:
         except BaseException:
             step.fail(errors.CancelledError(None, None, "Step was interrupted."))
             raise
+        # A dequeue may have succeeded just as the time was up. Its element is in no queue any more, so a step that has
+        # nothing left to compute is given a moment to hand it over.
         function = self._function
-        while isinstance(function, SynchronousRun) and function.is_ending(step) and not over.wait(_SOON):
+        while isinstance(function, SynchronousRun) and function.is_ending(step) and not over.wait(_HANDOVER_SECONDS):
             pass
         if not results:  # what came as the time was up counts: it may be an element that is in no queue any more
             step.stop()
@@ -187,6 +194,8 @@ class Executable:
 
     def _arrived(self, values: Sequence[Any]) -> list[Any]:
         """Waits for all copies from accelerators at once, and copies them out of the pinned staging buffers."""
+        # Copies to the host were launched without waiting, into pinned buffers, which torch uses again as soon as they
+        # are free: so the fetched values are copied out before the step ends.
         for device in {device.name: device for _, device in self._arriving}.values():
             device.synchronize()
         result = list(values)
@@ -194,9 +203,11 @@ class Executable:
             result[position] = result[position].clone()
         return result
 
-    def _next_tier(self, step: Step, *feeds: Any) -> Sequence[Any]:
+    def _call_next_tier(self, step: Step, *feeds: Any) -> Sequence[Any]:
         """Interprets a large program on its first run, and generates its code on the second."""
         program = self.programs[0]
+        # Building and generating a large program creates millions of objects that stay alive: the garbage collector
+        # would traverse them again and again.
         with collector_paused():
             if self._tiers.step_called() is Tier.INTERPRET:
                 return program.interpret(program.segments[0], step, feeds)
@@ -213,7 +224,7 @@ class Executable:
                     return explain(error, node, None, program.device.name)
         return error
 
-    def _run_programs(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
+    def _run_partitions(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
         finished = step.finished = step.event()
         if step.cancelled:  # the step ended before there was an event to set
             step.stop()
@@ -235,7 +246,11 @@ class Executable:
         values = self._gather(runs)
         if not self._arriving:
             return values
-        return self._arrived(values) if step.deadline is None else self._run_apart(step, lambda: self._arrived(values))
+        return (
+            self._arrived(values)
+            if step.deadline is None
+            else self._until_deadline(step, lambda: self._arrived(values))
+        )
 
     def start(
         self, step: Step, feeds: Sequence[Any], done: Callable[[], None], here: bool = False
@@ -244,9 +259,11 @@ class Executable:
 
         here: whether this thread may run one of them; otherwise the call returns at once.
         """
-        if self._before is not None:
-            self._before()
+        if self._join_streams is not None:
+            self._join_streams()
         step.share()
+        # The others are started on the pool before this thread runs the last program itself, if it may (`here`): that
+        # one may block until it receives what they send.
         left = [len(self.programs)]
         lock = threading.Lock()
 

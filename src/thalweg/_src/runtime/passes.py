@@ -38,7 +38,7 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.runtime.compile.bind import bind_node
 from thalweg._src.runtime.compile.loop_counters import count_in_numbers
 from thalweg._src.runtime.compile.weight_layout import assign_weight_layouts
-from thalweg._src.runtime.kernels.registry import Known, device_types, invoke
+from thalweg._src.runtime.kernels.registry import Constant, device_types, invoke
 from thalweg._src.runtime.kernels.types import from_numpy, to_numpy, to_read
 from thalweg._src.runtime.resources.devices import Device
 
@@ -121,7 +121,7 @@ def _freeze(c: Compilation) -> None:
         if handle.type != "VarHandleOp" or handle.dtypes[0] is not resource:
             return None
         variable = bind_node(handle, host)
-        value = variable.value.value if isinstance(variable, Known) else None
+        value = variable.value.value if isinstance(variable, Constant) else None
         return None if value is None else to_read(value)
 
     freeze(c.step, value_of)
@@ -158,22 +158,22 @@ def _partition(c: Compilation) -> None:
 
 def _on_accelerators(function: Callable[[StepGraph, Device], None]) -> Callable[[Compilation], None]:
     def run(c: Compilation) -> None:
-        for name, part in c.partitions.items():
+        for name, graph in c.partitions.items():
             device = c.device(name)
             if device.type != "CPU":
-                device.on_stream(function)(part, device)
+                device.on_stream(function)(graph, device)
 
     return run
 
 
 def _send_first(c: Compilation) -> None:
-    for part in c.partitions.values() if len(c.partitions) > 1 else ():
-        send_first(part)
+    for graph in c.partitions.values() if len(c.partitions) > 1 else ():
+        send_first(graph)
 
 
 def _lower_collectives(c: Compilation) -> None:
-    parts = {name: part for name, part in c.partitions.items() if not part.is_unstructured}
-    lower_collectives(parts, is_connected=c.devices[0].collectives is not None)
+    graphs = {name: graph for name, graph in c.partitions.items() if not graph.is_unstructured}
+    lower_collectives(graphs, is_connected=c.devices[0].collectives is not None)
 
 
 def _plan_memory(c: Compilation) -> None:
@@ -183,13 +183,13 @@ def _plan_memory(c: Compilation) -> None:
 
 def _assign_memory(c: Compilation) -> None:
     is_fetched_to_host = c.feed_devices is None
-    _on_accelerators(lambda part, device: assign_memory(part, is_fetched_to_host))(c)
+    _on_accelerators(lambda graph, device: assign_memory(graph, is_fetched_to_host))(c)
 
 
 def _count_in_numbers(c: Compilation) -> None:
-    for name, part in c.partitions.items():
-        if not part.is_unstructured:
-            c.counters |= count_in_numbers(part, on_host=c.device(name).type == "CPU")
+    for name, graph in c.partitions.items():
+        if not graph.is_unstructured:
+            c.counters |= count_in_numbers(graph, on_host=c.device(name).type == "CPU")
 
 
 def _assign_weight_layouts(c: Compilation) -> None:
@@ -199,11 +199,17 @@ def _assign_weight_layouts(c: Compilation) -> None:
     """
     _on_accelerators(assign_weight_layouts)(c)
     if c.config.experimental.optimize_for_static_graph:
-        for name, part in c.partitions.items():
+        for name, graph in c.partitions.items():
             if (device := c.device(name)).type == "CPU":
-                assign_weight_layouts(part, device)
+                assign_weight_layouts(graph, device)
 
 
+# What the order depends on. Pruning is first, since all later passes cost time per node. Functions are inlined before
+# reference variables are lowered, which must see each variable with all its uses, and both before control flow is
+# functionalized: then loops are nodes with regions, and the graph has no cycle. Passes that order reads and updates
+# come next, so that optimizations respect the order as control edges. Freezing comes before constant folding, which
+# makes the most of it. Placement comes after the optimizations, which may remove and merge nodes, and before
+# partitioning, which cuts every edge between devices into a send and a receive.
 STEP_PASSES: tuple[Pass, ...] = (
     Pass("prune", _prune),
     Pass("inline functions", lambda c: inline_functions(c.step)),
@@ -221,10 +227,13 @@ STEP_PASSES: tuple[Pass, ...] = (
     Pass("sends first", _send_first),
     Pass("merge transfers", lambda c: merge_transfers(c.partitions)),
 )
+# These know the device of each graph and may bind kernels. Collectives come first: a lowered one is several nodes,
+# which take part in the passes after it. Nodes are marked for host memory before loop counters become numbers, which on
+# an accelerator only those on the host may.
 PARTITION_PASSES: tuple[Pass, ...] = (
     Pass("collectives", _lower_collectives),
     Pass("all-reduce buckets", lambda c: fuse_all_reduce(c.partitions)),
-    Pass("pooling before bias", _on_accelerators(lambda part, device: pool_before_bias(part)), level=0),
+    Pass("pooling before bias", _on_accelerators(lambda graph, device: pool_before_bias(graph)), level=0),
     Pass("host memory", _assign_memory),
     Pass("memory plan", _plan_memory),
     Pass("loop counters", _count_in_numbers),
@@ -242,14 +251,14 @@ def run_passes(
 ) -> None:
     """Runs passes, by default all; calls `observe` after each, and lints if the session or the environment says so."""
     checked = c.config.experimental.lint_passes or os.environ.get(_LINT) == "1"
-    for each in PASSES if passes is None else passes:
-        if each.applies(c):
-            each.run(c)
-            if checked and each.name not in _CYCLIC:
+    for pass_ in PASSES if passes is None else passes:
+        if pass_.applies(c):
+            pass_.run(c)
+            if checked and pass_.name not in _CYCLIC:
                 for graph in c.graphs().values():
-                    lint(graph, each.name)
+                    lint(graph, pass_.name)
         if observe is not None:
-            observe(each)
+            observe(pass_)
 
 
 def evaluate(node: Node, host: Device) -> list[np.ndarray[Any, Any]] | None:
@@ -259,7 +268,7 @@ def evaluate(node: Node, host: Device) -> list[np.ndarray[Any, Any]] | None:
     values = [from_numpy(node.constant(i), node.input_dtype(i)) for i in range(len(node.inputs))]  # type: ignore[arg-type]
     try:
         kernel = bind_node(node, host)
-        result = kernel.value if isinstance(kernel, Known) else invoke(kernel, values)
+        result = kernel.value if isinstance(kernel, Constant) else invoke(kernel, values)
         results = [result] if len(node.dtypes) == 1 else list(result)
         return [np.asarray(to_numpy(r.contiguous())) if hasattr(r, "contiguous") else r for r in results]
     except Exception:

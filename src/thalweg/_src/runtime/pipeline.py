@@ -14,7 +14,7 @@ from thalweg._src.runtime.compile.tiers import Tiers
 from thalweg._src.runtime.executable import Executable
 from thalweg._src.runtime.execute.program import Program
 from thalweg._src.runtime.passes import PARTITION_PASSES, STEP_PASSES, Compilation, Pass, run_passes
-from thalweg._src.runtime.resources.devices import Device, ordered
+from thalweg._src.runtime.resources.devices import Device, stream_barrier
 
 
 def compile_step(
@@ -58,10 +58,12 @@ def compile_partitions(
 
 
 def _executable(c: Compilation, num_fetches: int) -> Executable:
+    # With `global_jit_level`, clusters are compiled before the first step, which waits for them; without it in the
+    # background, once the signature has proved hot.
     level = c.config.graph_options.optimizer_options.global_jit_level
     tiers = Tiers()
-    programs = [Program(part, c.device(name), level > 0, c.counters, tiers) for name, part in c.partitions.items()]
-    return Executable(programs, num_fetches, c.placement, level == 0, tiers, ordered(c.devices))
+    programs = [Program(graph, c.device(name), level > 0, c.counters, tiers) for name, graph in c.partitions.items()]
+    return Executable(programs, num_fetches, c.placement, level == 0, tiers, stream_barrier(c.devices))
 
 
 def show_passes(

@@ -92,6 +92,8 @@ class DeviceClock:
 
     def read(self) -> list[Timed]:
         """Returns the timed executions in launch order; waits for the device."""
+        # Reading an event waits for it, so nothing is read while the step runs: the launches stay as asynchronous as
+        # without tracing. Nodes on the host have times of the host's clock already.
         result = []
         for node, called, event, end, thread in self._seen:
             if event is None:

@@ -34,8 +34,8 @@ def load(file: str) -> Callable[[list[torch.Tensor]], Sequence[torch.Tensor]]:
     def run(values: list[torch.Tensor]) -> Sequence[torch.Tensor]:
         handles = [_pointer_of(capsule, None) for capsule in _aoti.unsafe_alloc_void_ptrs_from_tensors(values)]
         results = results_of()
-        given = (_Pointer * len(handles))(*handles)
-        _require(library, compute(container, given, len(handles), results, len(results), None, None))
+        arguments = (_Pointer * len(handles))(*handles)
+        _require(library, compute(container, arguments, len(handles), results, len(results), None, None))
         tensors: Sequence[torch.Tensor] = _aoti.alloc_tensors_by_stealing_from_void_ptrs(
             [_capsule_of(pointer, None, None) for pointer in results]
         )

@@ -17,7 +17,7 @@ from thalweg._src.graph.op_def import unknown_shapes
 from thalweg._src.graph.ops.shape_functions import broadcast_inputs, unchanged
 from thalweg._src.runtime.compile.failure import explain, is_visible, shape_error
 from thalweg._src.runtime.compile.loop_counters import number_call
-from thalweg._src.runtime.kernels.registry import STEP, Call, Input, Known, invoke, select
+from thalweg._src.runtime.kernels.registry import STEP, Call, Constant, Input, invoke, select
 from thalweg._src.runtime.resources.accelerators import accelerator_type
 from thalweg._src.runtime.resources.devices import Device
 from thalweg._src.runtime.resources.step import Step
@@ -56,17 +56,19 @@ def _bind_into(bound: Bound, step: StepGraph, device: Device, counters: Collecti
             continue  # its condition and body are programs of their own
         if node.type in STRUCTURED:
             bound.calls[node] = Call(node.type, ())  # type: ignore[arg-type]  # executors know what it does
-            for part in node.attrs["region"].parts() if node.type == "_While" else ():
-                _bind_into(bound, part, device, counters)
+            for graph in node.attrs["region"].parts() if node.type == "_While" else ():
+                _bind_into(bound, graph, device, counters)
             continue
         if node in counters:
             bound.calls[node] = number_call(node)
             continue
+        # Placement normally decides the device of a variable. On the token engine, which places nothing, and for a
+        # variable that an earlier step signature created elsewhere, the call finds it out in each step.
         if step.is_unstructured or _uses_other_memory(node, bound, device):
             kernel = _bind_beside_variable(node, device)
         else:
             kernel = bind_node(node, device)
-        if isinstance(kernel, Known):
+        if isinstance(kernel, Constant):
             bound.constants.update((Output(node, i), kernel.value) for i in range(len(node.dtypes)))
         elif node.definition.waits:
             bound.waiting[node] = replace(kernel, function=device.on_stream(kernel.function))
@@ -74,7 +76,7 @@ def _bind_into(bound: Bound, step: StepGraph, device: Device, counters: Collecti
             bound.calls[node] = kernel
 
 
-def bind_node(node: Node, device: Device) -> Call | Known:
+def bind_node(node: Node, device: Device) -> Call | Constant:
     """Returns the call of one node: the result of the binder, or a call of that function with all inputs."""
     if "_host" in node.attrs:
         device = device.host_side()
@@ -87,11 +89,11 @@ def bind_node(node: Node, device: Device) -> Call | Known:
     return _checked(node, kernel) if isinstance(kernel, Call) and _needs_check(node) else kernel
 
 
-def bind_now(node: Node, device: Device) -> Call | Known:
+def bind_now(node: Node, device: Device) -> Call | Constant:
     """Returns the call of a node that will certainly run, so that invalid arguments are errors of the binder."""
     chosen = select(node, device.type)
     kernel = chosen.bind(node, device)
-    if isinstance(kernel, Known):
+    if isinstance(kernel, Constant):
         return kernel
     call = kernel if isinstance(kernel, Call) else Call(kernel, tuple(map(Input, range(len(node.inputs)))))
     return _with_dense_inputs(call, node, chosen.dense) if chosen.dense else call
@@ -103,6 +105,8 @@ def _with_dense_inputs(call: Call, node: Node, names: Collection[str]) -> Call:
     demanded = [i for i, arg in enumerate(inputs) if arg.name in names and not _is_dense(node.inputs[i])]
     dense = {i: Call(torch.Tensor.contiguous, (Input(i),)) for i in demanded}
 
+    # Some native kernels, such as oneDNN's, ignore the strides of a vector: they would read an expanded or sliced one
+    # wrongly, without an error. So the copy becomes a part of the call, wherever the binder has put the input.
     def replaced(value: Any) -> Any:
         if isinstance(value, Input):
             return dense.get(value, value)
@@ -129,14 +133,14 @@ def _uses_other_memory(node: Node, bound: Bound, device: Device) -> bool:
     return any(isinstance(value, VariableResource) and value.device != device.torch for value in used)
 
 
-def _bind_beside_variable(node: Node, device: Device) -> Call | Known:
+def _bind_beside_variable(node: Node, device: Device) -> Call | Constant:
     """Binds a node that may use a variable in other memory: of unstructured control flow, or of an earlier step.
 
     Such a node runs where its variable is: its other inputs are copied there, and its outputs back.
     """
     kernel = bind_node(node, device)
     blocks = node.definition.waits  # uses a queue or barrier, never a variable
-    if isinstance(kernel, Known) or blocks or not node.inputs or node.input_dtype(0) is not dtypes.resource:
+    if isinstance(kernel, Constant) or blocks or not node.inputs or node.input_dtype(0) is not dtypes.resource:
         return kernel
     inputs = arguments(node.definition.inputs, node.attrs, len(node.inputs))
     stays = [arg.name in node.definition.host for arg in inputs]
@@ -184,19 +188,21 @@ def _needs_check(node: Node) -> bool:
 def _checked(node: Node, call: Call) -> Call:
     """Wraps a call so that the op's shape function runs first, since torch accepts some shapes that the op rejects."""
 
+    # The shape function runs only when the shapes, or the small host values that it reads, differ from those of the
+    # last call that it accepted: in a training loop it runs once. Threads that race for `accepted` at worst repeat it.
     accepted: Any = None
     inputs = arguments(node.definition.inputs, node.attrs, len(node.inputs))
     read = [i for i, arg in enumerate(inputs) if arg.name in node.definition.host]  # the result depends on their values
 
     def checked(step: Step, *values: Any) -> Any:
         nonlocal accepted
-        given = [getattr(value, "shape", None) for value in values]
-        given.extend(values[i].tolist() if is_visible(values[i]) else None for i in read)
-        if given != accepted:
+        received = [getattr(value, "shape", None) for value in values]
+        received.extend(values[i].tolist() if is_visible(values[i]) else None for i in read)
+        if received != accepted:
             error = shape_error(node, values)
             if error is not None:
                 raise error
-            accepted = given
+            accepted = received
         return invoke(call, values, step)
 
     checked.__name__ = f"checked_{node.type}"

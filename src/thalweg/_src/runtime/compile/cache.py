@@ -80,9 +80,9 @@ def _warn_once(where: Path, text: str) -> None:
 
 @functools.cache
 def _temporary_folder(process: int) -> Path:
-    made = Path(tempfile.mkdtemp(prefix="thalweg-"))
-    atexit.register(_remove, made, process)
-    return made
+    path = Path(tempfile.mkdtemp(prefix="thalweg-"))
+    atexit.register(_remove, path, process)
+    return path
 
 
 def _remove(path: Path, process: int) -> None:
@@ -101,10 +101,10 @@ def _work(root: Path, process: int) -> Path:
         for left in root.glob("work-*"):
             with contextlib.suppress(OSError), _locked(left, wait=False):  # of a process that was killed
                 shutil.rmtree(left)
-        made = Path(tempfile.mkdtemp(prefix="work-", dir=root))
-        _lock(made)  # as long as this process lives
-    atexit.register(_remove, made, process)
-    return made
+        path = Path(tempfile.mkdtemp(prefix="work-", dir=root))
+        _lock(path)  # as long as this process lives
+    atexit.register(_remove, path, process)
+    return path
 
 
 def _lock(path: Path, wait: bool = True) -> int:
@@ -157,6 +157,8 @@ def restore(digest: str) -> Path | None:
     if problem:
         _warn_once(path.parent, f"the compiled code {path} {problem}. It is not used but compiled again")
         return None
+    # The contents were read through one descriptor and checked in memory: writing them anew leaves no time in which
+    # another process could exchange the file between the check and its use.
     copy = Path(tempfile.mkdtemp(dir=work()))
     for name, data in contents.items():
         (copy / name).parent.mkdir(parents=True, exist_ok=True)

@@ -30,14 +30,14 @@ from thalweg._src.runtime.resources.devices import Device
 from thalweg._src.runtime.resources.step import Step
 from thalweg._src.runtime.resources.variables import VariableResource, all_writable, locked
 
-_FEWEST = 3  # nodes, not counting trivial ones, that are worth a cluster
-_SMALL = 64  # elements of a constant that may be embedded in a library
+_MIN_NODES = 3  # nodes, not counting trivial ones, that are worth a cluster
+_MAX_EMBEDDED = 64  # elements of a constant that may be embedded in a library
 _ALIGNED = 16  # bytes: the alignment that compiled kernels expect
 Run = Callable[[Any, tuple[Any, ...]], Any]
 
 
 class Clusters:
-    """Replaces nodes by clusters during code generation: `clusters(nodes, wanted)`.
+    """Replaces nodes by clusters during code generation: `clusters(nodes, used_later)`.
 
     background: compile in the background, and keep a compiled function only if it is faster
     marked_only: compile only nodes that a scope marks for compilation
@@ -51,18 +51,24 @@ class Clusters:
         self.device = device
         self.tiers = tiers
         self.background = background
-        self.made: list[Cluster] = []
         self.codes: list[Code] = []  # functions of clusters that make the individual calls
         self._arranged: dict[tuple[Node, ...], list[Node]] = {}
 
-    def __call__(self, nodes: Sequence[Node], wanted: Iterable[Output]) -> list[Node]:
-        """Returns the nodes of a function with clusters in place of their members; wanted: outputs used later."""
+    def __call__(self, nodes: Sequence[Node], used_later: Iterable[Output]) -> list[Node]:
+        """Returns the nodes of a function with clusters in place of their members.
+
+        used_later: the outputs that are used after these nodes
+        """
         key = tuple(nodes)
         if key not in self._arranged:
-            self._arranged[key] = self._arrange(nodes, wanted)
+            self._arranged[key] = self._arrange(nodes, used_later)
         return self._arranged[key]
 
-    def _arrange(self, nodes: Sequence[Node], wanted: Iterable[Output]) -> list[Node]:
+    def _arrange(self, nodes: Sequence[Node], used_later: Iterable[Output]) -> list[Node]:
+        # The fusible nodes of one level form a cluster. The level of a node is the greatest number of times that a path
+        # to it goes from a fusible node to one that is not. So a path between fusible nodes of one level has no other
+        # node on it, and making them one node creates no cycle. Level by level, with the other nodes of a level before
+        # its cluster, is a topological order: another node depends only on fusible nodes of lower levels.
         levels, fused = self._levels(nodes)
         alone: dict[int, list[Node]] = {}
         together: dict[int, list[Node]] = {}
@@ -70,12 +76,14 @@ class Clusters:
             (together if node in fused else alone).setdefault(levels[node], []).append(node)
         home = {node: levels[node] for node in fused}  # nodes of one level form a cluster
         outside = {o for node in nodes for o in node.inputs if home.get(o.node) != home.get(node, -1)}
-        outside |= {*wanted, *(predicate for node in nodes for predicate, _ in node.guard)}
+        outside |= {*used_later, *(predicate for node in nodes for predicate, _ in node.guard)}
         result: list[Node] = []
         for level in sorted({*alone, *together}):
             result += alone.get(level, [])
             members = together.get(level, [])
-            if sum(not node.facts.is_alias for node in members) < _FEWEST:
+            # A few nodes gain less from fusion than the call of a library costs. Variables that are read outside the
+            # cluster too are read by a line of their own before it: the value must be that of before its updates.
+            if sum(not node.facts.is_alias for node in members) < _MIN_NODES:
                 result += members
                 continue
             result += [node for node in members if node.type == "ReadVariableOp" and Output(node, 0) in outside]
@@ -95,9 +103,13 @@ class Clusters:
 
     def _can_be_fused(self, node: Node) -> bool:
         call = self.bound.calls.get(node)
-        wanted = node.attrs.get("_XlaCompile", not self._marked_only)
-        if call is None or node.guard or "_host" in node.attrs or not wanted:
+        is_marked = node.attrs.get("_XlaCompile", not self._marked_only)
+        if call is None or node.guard or "_host" in node.attrs or not is_marked:
             return False
+        # The conditions in order: it has a call here, always runs, and is on the device; it computes with tensors;
+        # torch can trace it, and data alone decides when it reads; its variables have one layout; the compiler's
+        # process can import its op; its types are those that Inductor generates code for; and its host arguments are
+        # constants, since a library is compiled for shapes and axes that never change.
         if getattr(call.function, "__module__", None) in (
             "_operator",
             "builtins",
@@ -112,8 +124,8 @@ class Clusters:
         if not self._is_known_to_compiler(node):
             return False
         types = {*node.dtypes, *(node.input_dtype(i) for i in range(len(node.inputs)))} - {dtypes.resource}
-        known = all(dtype.is_floating or dtype.is_bool or dtype.is_integer for dtype in types)
-        return known and all(node.constant(i) is not None for i in _host_arguments(node))
+        is_numeric = all(dtype.is_floating or dtype.is_bool or dtype.is_integer for dtype in types)
+        return is_numeric and all(node.constant(i) is not None for i in _host_arguments(node))
 
     def _is_known_to_compiler(self, node: Node) -> bool:
         """Returns whether the compiler process has the op of a node: a user's op must be in an importable module."""
@@ -135,8 +147,7 @@ class Clusters:
         outputs = [Output(node, i) for node in members for i in range(len(node.dtypes)) if Output(node, i) in outside]
         outputs = [output for output in outputs if output.node.type != "ReadVariableOp"]
         cluster = Cluster(members, inputs, outputs, self)
-        self.made.append(cluster)
-        made = members[-1].like(
+        fused = members[-1].like(
             "_Cluster",
             inputs,
             {
@@ -150,8 +161,8 @@ class Clusters:
             shapes=[p.shapes[i] for p, i in outputs],
             controls=[control for node in members for control in node.controls if control not in inside],
         )
-        self.bound.calls[made] = Call(cluster, (STEP, *(Input(i) for i in range(len(inputs)))))
-        return made
+        self.bound.calls[fused] = Call(cluster, (STEP, *(Input(i) for i in range(len(inputs)))))
+        return fused
 
 
 def _host_arguments(node: Node) -> list[int]:
@@ -168,7 +179,7 @@ def _values(node: Node, bound: Bound) -> Iterable[Output]:
     for index, output in enumerate(node.inputs):
         if index in host or isinstance(bound.constants.get(output), VariableResource):
             continue
-        if output.node.type != "Const" or output.node.attrs["value"].size > _SMALL:
+        if output.node.type != "Const" or output.node.attrs["value"].size > _MAX_EMBEDDED:
             yield output
 
 
@@ -195,6 +206,8 @@ class Cluster:
         self._runs: dict[Any, Run] = {}
 
     def __call__(self, step: Step, *values: Any) -> Any:
+        # On the path of every step: one tuple and one dictionary look-up. Types are fixed by the graph, so sizes and
+        # strides identify a layout. `_runs` is only ever extended or overwritten, so that threads need no lock.
         layout = tuple([(value.shape, value.stride()) for value in values])
         run = self._runs.get(layout)
         if run is None:
@@ -225,6 +238,8 @@ class Cluster:
 
     def _new(self, layout: Any, values: Sequence[Any]) -> Run:
         """Handles a new layout: requests its library, and waits for it unless it is compiled in the background."""
+        # Before the variables have values there is nothing to compile for, and the individual calls report it. Pinning
+        # comes after the decision to compile, since it forbids the weight layout to be changed from then on.
         if not all(isinstance(variable.value, torch.Tensor) for variable in self._variables):
             return self.plain
         if not self._clusters.tiers.layout_seen(self, layout):
@@ -254,6 +269,9 @@ class Cluster:
         """Returns a function that runs the plain or the compiled one, times it, and is replaced by the faster one."""
         tiers = self._clusters.tiers
 
+        # Inductor's code is usually faster, but not always: torch's own kernels may be tuned better. So both functions
+        # alternate in real steps, whose results are the same, until the medians of their times decide. The device is
+        # synchronized around a trial, since a launch returns before its kernel has run.
         def run(step: Step, values: tuple[Any, ...]) -> Any:
             call, is_compiled = tiers.trial_called(self, layout)
             self.synchronize()
@@ -276,21 +294,27 @@ class Cluster:
         single, variables, written = len(self._outputs) == 1, self._variables, self._written
         aligned = self._device.accelerator is None
 
+        # Locks are held from the look at the buffers to the end of the call: a buffer that another step replaced
+        # meanwhile would take the update with it. Buffers that are only read need none, since the reference that is
+        # taken here makes a concurrent update move to a copy.
         def call(values: tuple[Any, ...]) -> Sequence[Any]:
-            given = list(values)
+            arguments = list(values)
             if not variables:
-                return library(given)
+                return library(arguments)
             read = [None if changes else variable.read() for variable, changes in zip(variables, written)]
             with self._guard:
                 writable = iter(all_writable(self._changed))
-                given += [next(writable) if buffer is None else buffer for buffer in read]
-                return library(given)
+                arguments += [next(writable) if buffer is None else buffer for buffer in read]
+                return library(arguments)
 
         def run(step: Step, values: tuple[Any, ...]) -> Any:
             if not aligned and any(value.data_ptr() % _ALIGNED for value in values):
                 return self.plain(step, values)
             try:
                 results = call(values)
+            # The error of a library names no node. The individual calls repeat the work and report the one that failed.
+            # With updates only those calls are repeated that come before all of them, since a second update would
+            # count twice; if they succeed, the library's own error is raised.
             except Exception:
                 if not aligned:  # what runs may be captured
                     raise

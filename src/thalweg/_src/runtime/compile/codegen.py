@@ -56,17 +56,17 @@ class Code:
 
 
 class Listing:
-    """The text of a generated function with readable names; made when it is looked at."""
+    """The text of a generated function with readable names; built when it is shown."""
 
-    __slots__ = ("_comments", "_wanted", "lines")
+    __slots__ = ("_comments", "_readable_names", "lines")
 
-    def __init__(self, lines: list[str], wanted: dict[str, str], comments: dict[int, Node]) -> None:
+    def __init__(self, lines: list[str], readable: dict[str, str], comments: dict[int, Node]) -> None:
         self.lines = lines
-        self._wanted = wanted
+        self._readable_names = readable
         self._comments = {line: _comment(node) for line, node in comments.items()}
 
     def text(self) -> str:
-        shown = self._readable()
+        shown = self._choose_names()
         lines = [
             _IDENTIFIER.sub(lambda match: shown.get(match[0], match[0]), line) + self._comments.get(number, "")
             for number, line in enumerate(self.lines, 1)
@@ -77,12 +77,12 @@ class Listing:
         """Called by linecache: tracebacks and debuggers show this text, as long as the function lives."""
         return self.text()
 
-    def _readable(self) -> dict[str, str]:
+    def _choose_names(self) -> dict[str, str]:
         """Returns a name of its own for each identifier."""
         taken: dict[str, int] = {"step": 0, "_": 0}
         result = {}
-        for identifier, wanted in self._wanted.items():
-            base = re.sub(r"\W", "_", wanted, flags=re.ASCII).lstrip("_")
+        for identifier, readable in self._readable_names.items():
+            base = re.sub(r"\W", "_", readable, flags=re.ASCII).lstrip("_")
             if not base.isidentifier() or keyword.iskeyword(base):
                 base = f"v{base}"
             name = base
@@ -105,12 +105,12 @@ def generate(
     """Generates and compiles the function of a segment.
 
     calls: the bound kernel of each node. constants: values known before the step, which become global names.
-    arrange: what puts clusters in the place of nodes, given which of their outputs are wanted
+    arrange: what puts clusters in the place of nodes, from them and the outputs that other nodes use
     """
     writer = _Writer(segment, calls, constants, arrange)
     text = writer.write()
     filename = f"thalweg step {next(_serial)}"  # linecache ignores loaders for names in angle brackets
-    listing = Listing(writer.lines, writer.wanted, writer.commented)
+    listing = Listing(writer.lines, writer.readable_names, writer.commented)
     namespace = writer.globals
     namespace.update(__name__=filename, __loader__=listing)
     exec(compile(text, filename, "exec"), namespace)
@@ -128,13 +128,13 @@ class _Writer:
         self.function_name = f"segment_{segment.index}"
         self.globals: dict[str, Any] = {}
         self.names: dict[Output, str] = {}
-        self.wanted: dict[str, str] = {}  # identifiers and what a reader would call them
+        self.readable_names: dict[str, str] = {}  # identifiers and what a reader would call them
         self.node_of_line: dict[int, Node] = {}
         self.commented: dict[int, Node] = {}
         self.iteration_of_line: dict[int, str] = {}
         self.lines: list[str] = []
         self._global_of: dict[int, str] = {}
-        self._kept: list[Any] = []  # keeps ids in _global_of alive
+        self._referenced: list[Any] = []  # keeps ids in _global_of alive
         self._iteration = ""
 
     def write(self) -> str:
@@ -143,21 +143,24 @@ class _Writer:
         for output in segment.inputs:
             parameters.append(self.name_of(output))
         self.lines.append(f"def {self.function_name}({', '.join(parameters)}):")
-        given = set(segment.inputs)
+        available = set(segment.inputs)
         for output in segment.outputs:
-            if output[0].guard and output not in given:
-                self.lines.append(f"    {self.name_of(output)} = None")  # values of a branch that are used outside it
+            # The value of a branch that another segment or the caller uses: unbound if the branch is not taken.
+            if output.node.guard and output not in available:
+                self.lines.append(f"    {self.name_of(output)} = None")
         nodes = self.arranged(segment.nodes, segment.outputs)
-        _Block(self, nodes, segment.outputs, given, "    ").write()
+        _Block(self, nodes, segment.outputs, available, "    ").write()
         results = "".join(f"{self.value(output)}, " for output in segment.outputs)
         self.lines.append(f"    return ({results.rstrip()})" if results else "    return ()")
         return "\n".join(self.lines) + "\n"
 
-    def arranged(self, nodes: list[Node], wanted: Iterable[Output]) -> list[Node]:
-        return nodes if self._arrange is None else self._arrange(nodes, wanted)
+    def arranged(self, nodes: list[Node], used_later: Iterable[Output]) -> list[Node]:
+        return nodes if self._arrange is None else self._arrange(nodes, used_later)
 
     def write_call(self, node: Node, call: Call, used: set[Output], indent: str) -> list[str]:
         """Writes the call of a node and returns the names of its outputs: "_" for an unused one."""
+        # A cancelled step ends within a bounded number of nodes. It ends before any change of state too: a caller that
+        # was told of a failure may have started to restore the variables.
         number = len(self.node_of_line)
         if number % _CHECK_EVERY == _CHECK_EVERY - 1 or (number and _changes_state(node)):
             self.lines.append(f"{indent}if step.cancelled: step.stop()")
@@ -181,6 +184,9 @@ class _Writer:
 
         done: names of initial values that are not used after the loop variables are assigned
         """
+        # The variables of the loop, its outputs and the arguments of condition and body are one set of names: an
+        # iteration begins with no copies, and after the last one the variables hold the outputs. Invariants keep the
+        # names of their outer values; they are not local to the blocks inside, which therefore never delete them.
         region: Region = node.attrs["region"]
         count = len(node.dtypes)
         arguments = [Output(argument, 0) for argument in region.body.feeds]
@@ -198,15 +204,16 @@ class _Writer:
         self._iteration = self._fresh("iteration")
         self.lines.append(f"{indent}for {self._iteration} in {self.as_global(itertools.count)}():")
         self.lines.append(f"{inside}if step.cancelled: step.stop()")
-        known = set(arguments[:count])
+        loop_variables = set(arguments[:count])
         going_on = region.condition.fetches[0]
         nodes = self.arranged(region.condition.nodes, region.condition.fetches)
+        # All arguments count as outputs of the condition, since the body reads them after it.
         _Block(self, nodes, [going_on, *arguments], set(), inside).write()
         self.lines.append(f"{inside}if not {self.value(going_on)}: break")
         self.node_of_line[len(self.lines)] = going_on.node
         self.iteration_of_line[len(self.lines)] = self._iteration
         nodes = self.arranged(region.body.nodes, region.body.fetches)
-        body = _Block(self, nodes, region.body.fetches, known, inside)
+        body = _Block(self, nodes, region.body.fetches, loop_variables, inside)
         body.write_body(arguments[:count], variables)
         self._iteration = outside
         left = [name for index, name in enumerate(variables) if Output(node, index) not in used]
@@ -219,10 +226,10 @@ class _Writer:
             self.names[output] = self._fresh(node.name.rpartition("/")[2] + (f"_{index}" if index else ""))
         return self.names[output]
 
-    def _fresh(self, wanted: str, letter: str = "v") -> str:
-        """Returns a new identifier. What it is wanted to be called goes to the side table alone."""
-        identifier = f"{letter}{len(self.wanted)}"
-        self.wanted[identifier] = wanted
+    def _fresh(self, readable: str, letter: str = "v") -> str:
+        """Returns a new identifier. The name that a reader sees goes to the side table alone."""
+        identifier = f"{letter}{len(self.readable_names)}"
+        self.readable_names[identifier] = readable
         return identifier
 
     def value(self, output: Output) -> str:
@@ -236,6 +243,8 @@ class _Writer:
         return f"{self.as_global(call.function)}({', '.join(arguments)})"
 
     def _argument(self, node: Node, value: Any) -> str:
+        # The names of the graph never enter the text: an attribute is written only if it is a number, a bool or None,
+        # or a list of these, whose repr cannot contain code. Anything else becomes a global that the text refers to.
         if isinstance(value, Input):
             output = node.inputs[value]
             return self.names.get(output) or self.value(output)
@@ -253,7 +262,7 @@ class _Writer:
             name = self._fresh(_name_of(value) or base or type(value).__name__, "g")
             self.globals[name] = value
             self._global_of[key] = name
-            self._kept.append(value)
+            self._referenced.append(value)
         return self._global_of[key]
 
 
@@ -261,14 +270,18 @@ class _Block:
     """The lines of one block of a function: the function itself, or the condition or body of a loop."""
 
     def __init__(
-        self, writer: _Writer, nodes: list[Node], outputs: Sequence[Output], own: set[Output], indent: str
+        self, writer: _Writer, nodes: list[Node], outputs: Sequence[Output], local: set[Output], indent: str
     ) -> None:
         self._writer = writer
         self._nodes = grouped(nodes) if any(node.guard for node in nodes) else nodes
         self._outputs = set(outputs)
         self._results = outputs
-        self._own = own | {output for node in nodes if node.type != "_Arg" for output in outputs_of(node)}
+        self._local = local | {output for node in nodes if node.type != "_Arg" for output in outputs_of(node)}
         self._indent = indent
+        # Liveness: a name is deleted right after the line of its last use, so that a step's peak memory is that of its
+        # live values, and an update finds a buffer that nothing else refers to. Three kinds of names are left alone:
+        # outputs of the block, names that belong to an enclosing block (not in `_local`: that block deletes them), and
+        # those of values that were assigned to loop variables (`_held`).
         self._guard: Guard = ()
         self._last_use = self._find_last_uses()
         self._held: set[str] = set()  # names that keep their values between iterations
@@ -305,13 +318,27 @@ class _Block:
         """
         place = {node: index for index, node in enumerate(self._nodes)}
         place.update(
-            (made, place[node]) for node in self._nodes if node.type == "_Cluster" for made, _ in outputs_of(node)
+            (member, place[node]) for node in self._nodes if node.type == "_Cluster" for member, _ in outputs_of(node)
         )
         results, direct = list(self._results), set()
         uses = Counter(results)
+        # A next value is written straight into the loop's variable, without a name of its own, only if that overwrites
+        # nothing that is still read and assigns nothing else. Six conditions ensure it:
+        # - `plain`: the body computes the value. One that has a name already is another variable, an invariant or a
+        #   value of the condition, and a constant is a global: naming it anew would lose it.
+        # - `free`: no node after the computing one reads the old value of the variable. The computing node itself may
+        #   read it, since a call takes its arguments before its result is assigned.
+        # - `alone`, first half: the value is the next one of this variable only; it can bear one name.
+        # - `alone`, second half: the old value is not the next one of another variable (`a, b = b, f(a)`), which reads
+        #   it at the end of the body.
+        # - It has no guard: in an iteration whose branch is not taken, the line would not run, and the old value would
+        #   be passed on instead of None.
+        # - It is not an inner loop: that one assigns its variables before its first iteration, while its body may read
+        #   the old value as an invariant in every iteration.
+        # All others are assigned together by one tuple assignment at the end, which reads every right side first.
         for argument, name, result in zip(arguments, variables, results):
             last = self._last_use.get(argument)
-            plain = result in self._own and result not in self._writer.names and result not in self._writer.constants
+            plain = result in self._local and result not in self._writer.names and result not in self._writer.constants
             free = last is None or place[last] <= place.get(result.node, -1)
             alone = uses[result] == 1 and argument not in uses
             if plain and free and alone and not result.node.guard and result.node.type != "_While":
@@ -327,8 +354,12 @@ class _Block:
         if pairs:
             left, right = ", ".join(name for name, _ in pairs), ", ".join(value for _, value in pairs)
             self._writer.lines.append(f"{self._indent}{left} = {right}")
+            # Names of this iteration that the assignment has copied would keep their values alive through the next one,
+            # when the variables have moved on. Names of invariants and constants are not among `mine` and stay.
             stale = {value for _, value in pairs} - set(variables)
-            mine = [self._writer.names[r] for r in dict.fromkeys(results) if r in self._own and r in self._writer.names]
+            mine = [
+                self._writer.names[r] for r in dict.fromkeys(results) if r in self._local and r in self._writer.names
+            ]
             gone = [name for name in dict.fromkeys(mine) if name in stale]
             if gone:
                 self._writer.lines.append(f"{self._indent}del {', '.join(gone)}")
@@ -338,6 +369,9 @@ class _Block:
 
     def _go_to(self, guard: Guard, node: Node | None = None) -> None:
         """Closes and opens `if` blocks so that the next line is under a guard."""
+        # Guards are prefixes of each other or differ from some level on: the common prefix is the innermost `if` block
+        # that both lines are in. A name whose last use was in a block that is left may be unbound there, if the branch
+        # was not taken; so it is set to None, which is valid either way, instead of deleted.
         shared = len(_shared(guard, self._guard))
         while len(self._guard) > shared:
             self._guard = self._guard[:-1]
@@ -358,8 +392,8 @@ class _Block:
         used = set(filter(self._is_used, outputs_of(node)))
         if node.type == "_While":
             count = len(node.dtypes)
-            kept = {*node.inputs[count:], *(predicate for predicate, _ in node.guard)}
-            done = [name for o, name in self._spent(node) if o not in kept and o[0].guard == node.guard]
+            still_needed = {*node.inputs[count:], *(predicate for predicate, _ in node.guard)}
+            done = [name for o, name in self._spent(node) if o not in still_needed and o.node.guard == node.guard]
             writer.write_loop(node, used, done, here)
             self._let_go(node, done)
             return
@@ -386,7 +420,7 @@ class _Block:
             name = self._writer.names.get(output)
             if name is None or name in self._held or self._last_use.get(output) is not node:
                 continue
-            if output in self._own and output not in self._outputs:
+            if output in self._local and output not in self._outputs:
                 yield output, name
 
     def _let_go(self, node: Node, done: Sequence[str]) -> None:
@@ -429,9 +463,13 @@ def _raise_dead() -> NoReturn:
 
 def grouped(nodes: Sequence[Node]) -> list[Node]:
     """Returns the nodes in a topological order that keeps those under one guard together."""
+    # Each change of the guard closes and opens `if` blocks, and tests the predicate again. So of all topological orders
+    # this is the one of a list scheduler that stays at the current guard as long as any node under it is ready, and
+    # goes on with the oldest ready node otherwise. Ties follow the given order, in which reads precede later writes.
     position = {node: i for i, node in enumerate(nodes)}
     home = {node: node for node in nodes}
     home.update((member, node) for node in nodes if node.type == "_Cluster" for member in node.attrs["members"])
+    # What depends on a member of a cluster depends on the cluster, which is one line.
     before = {node: {home[p] for p in node.predecessors() if p in home} - {node} for node in nodes}
     waiting = {node: len(earlier) for node, earlier in before.items()}
     followers: dict[Node, list[Node]] = {node: [] for node in nodes}

@@ -20,7 +20,7 @@ from thalweg._src.runtime.kernels.types import TORCH
 
 UNTAKEN_BRANCH = "the value fetched belongs to a branch that was not taken"
 LOCAL_TASK = "/job:localhost/replica:0/task:0"  # omitted in single-process programs
-_LISTED = 5  # tensors that an error names
+_MAX_LISTED = 5  # tensors that an error names
 _NAMES: dict[torch.dtype, str] = {torch_type: dtype.name for dtype, torch_type in reversed(TORCH.items())}
 
 
@@ -58,10 +58,12 @@ def explain(
     if isinstance(error, KeyboardInterrupt | SystemExit):
         return error
     place = f" on {device.removeprefix(LOCAL_TASK)}" if device else ""
+    # torch's messages do not know TensorFlow's argument names. If the op's own shape function rejects the shapes that
+    # the kernel received, its error says more, and is the cause in all likelihood.
     if values is not None and not isinstance(error, errors.OpError):
-        found = shape_error(node, values)
-        if found is not None:
-            error = found
+        mismatch = shape_error(node, values)
+        if mismatch is not None:
+            error = mismatch
         elif isinstance(error, AttributeError | TypeError):
             error = _no_kernel(node, error) or error
     received = _received(node, values)
@@ -92,7 +94,7 @@ def _largest(live: dict[Output, Any]) -> str | None:
     listed = [
         f"'{node.name}:{index}' {_NAMES.get(value.dtype, str(value.dtype))}{show(tuple(value.shape))}"
         f" ({errors.format_bytes(value.nbytes)})"
-        for (node, index), value in tensors[:_LISTED]
+        for (node, index), value in tensors[:_MAX_LISTED]
     ]
     return f"the largest live tensors of the step are {', '.join(listed)}" if listed else None
 
@@ -158,7 +160,7 @@ _OUT_OF_MEMORY = (
 
 def _class_of(error: BaseException) -> Any:
     text = str(error)
-    if isinstance(error, MemoryError | torch.OutOfMemoryError) or any(part in text for part in _OUT_OF_MEMORY):
+    if isinstance(error, MemoryError | torch.OutOfMemoryError) or any(phrase in text for phrase in _OUT_OF_MEMORY):
         return errors.ResourceExhaustedError
     if isinstance(error, NotImplementedError) or "not implemented for" in text:
         return errors.UnimplementedError
@@ -169,11 +171,13 @@ def _class_of(error: BaseException) -> Any:
 
 def locate(error: BaseException, codes: dict[str, Any]) -> list[tuple[Any, int, dict[str, Any]]]:
     """Returns generated code, line and local values where an exception passed, innermost last: that of a cluster."""
-    found = []
+    places = []
+    # Generated functions have no frames to look at once they have ended: the traceback still holds each frame, with the
+    # line that was running and the values of its local variables, which say which tensors were alive.
     trace: TracebackType | None = error.__traceback__
     while trace is not None:
         code = codes.get(trace.tb_frame.f_code.co_filename)
         if code is not None:
-            found.append((code, trace.tb_lineno, trace.tb_frame.f_locals))
+            places.append((code, trace.tb_lineno, trace.tb_frame.f_locals))
         trace = trace.tb_next
-    return found
+    return places

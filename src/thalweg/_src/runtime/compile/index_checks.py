@@ -112,12 +112,15 @@ def _sources(node: Any) -> set[Node] | None:
         return set()
     if node.op == "placeholder":
         return {node}
+    # A conservative analysis: an index comes from inputs, through ops that only move or bound elements, or from ops
+    # whose results are always in range. An op that is not listed may compute any number: then the cluster gets no
+    # checks but runs on one thread, where the check of its own loop can raise.
     name = _name(node) or str(node.target)
     if "getitem" in name or name in _SAME_ELEMENTS:
         return _sources(node.args[0])
     if name == "where":
-        found = [_sources(branch) for branch in node.args[1:]]
-        return None if None in found else set().union(*filter(None, found))
+        branches = [_sources(branch) for branch in node.args[1:]]
+        return None if None in branches else set().union(*filter(None, branches))
     return set() if name in _IN_RANGE else None
 
 

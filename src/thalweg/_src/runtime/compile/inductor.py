@@ -48,7 +48,7 @@ def find(request: Request) -> Library | None:
             return build_here(request, str(copy))  # from its compiled kernels, which may be loaded later
         library = checked(load(str(copy / _LIBRARY)), json.loads((copy / _CHECKS).read_text()))
     except (OSError, RuntimeError) as error:
-        warn(_told(error))
+        warn(_first_line(error))
         return None
     shutil.rmtree(copy)  # it is mapped
     return library
@@ -63,9 +63,9 @@ def compile_now(request: Request) -> Library | None:
             listed.flush()
             store(request.digest(), {_LIBRARY: Path(file), _CHECKS: Path(listed.name)})
         return None
-    made = Path(tempfile.mkdtemp(dir=work()))
-    library = build_here(request, str(made))
-    files = {str(path.relative_to(made)): path for path in sorted(made.rglob("*")) if path.is_file()}
+    target = Path(tempfile.mkdtemp(dir=work()))
+    library = build_here(request, str(target))
+    files = {str(path.relative_to(target)): path for path in sorted(target.rglob("*")) if path.is_file()}
     store(request.digest(), files)
     return library
 
@@ -75,11 +75,11 @@ def _compile_here(request: Request) -> Library | None:
     try:
         return compile_now(request)
     except Exception as error:
-        warn(_told(error))
+        warn(_first_line(error))
         return None
 
 
-def _told(error: Exception) -> str:
+def _first_line(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"[:500]
 
 
@@ -124,12 +124,14 @@ class Compiler:
             if asked is None:
                 return
             request, done = asked
+            # Another process may have compiled the same cluster meanwhile: the cache is asked again here, not only when
+            # the request was made.
             try:
                 done(find(request) or self._compile(request))
             except Exception as error:
                 if self._is_over:
                     return
-                warn(_told(error))
+                warn(_first_line(error))
                 done(None)
             self.is_busy = not self._requests.empty()
 
@@ -171,6 +173,8 @@ class Compiler:
             raise
 
     def _started(self) -> subprocess.Popen[bytes]:
+        # Started on first use, after an idle time, and after a crash: the request that crashed it fails, the next one
+        # gets a new process.
         if self._process is None or self._process.poll() is not None:
             paths = [str(Path(__file__).parents[4]), *sys.path]  # for the modules of users' ops
             path = os.pathsep.join(filter(None, paths))
@@ -215,6 +219,8 @@ def main() -> None:
     end_with_parent(int(sys.argv[1]), lambda: shutil.rmtree(work(), ignore_errors=True))
     os.environ["TMPDIR"] = str(work())
     tempfile.tempdir = None
+    # The protocol keeps the original standard output for itself. A compiler that prints goes to standard error, where
+    # it cannot be mistaken for an answer.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # compilers print to it
     while True:
@@ -228,7 +234,7 @@ def main() -> None:
             compile_now(request)
             _send(answers, "")
         except Exception as error:
-            _send(answers, _told(error))
+            _send(answers, _first_line(error))
 
 
 if __name__ == "__main__":

@@ -39,17 +39,21 @@ class Permuted:
 
 def propagate_layouts(graph: fx.GraphModule) -> Callable[..., Any]:
     """Returns an equivalent function of a graph, with fewer permutes."""
-    return lambda *given: _Propagation(graph).run(*given)
+    return lambda *inputs: _Propagation(graph).run(*inputs)
 
 
 class _Propagation(fx.Interpreter):
     """Interprets a graph on tensors with deferred permutes."""
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        # The invariant: a `Permuted` stands for `value.permute(order)`. A permute only composes orders. An op that
+        # commutes with permutes computes on `value` and passes on `order`, with its dimensions translated; any other op
+        # gets the materialized tensor. So the results are the same numbers, computed in another memory order, and two
+        # opposite permutes with only such ops between them leave none.
         if target is _aten.permute.default:
             return _permute(args[0], args[1])
         if target is _aten.view.default:  # may have another layout now
-            return _made(args, {})[0][0].reshape(args[1])
+            return _materialized(args, {})[0][0].reshape(args[1])
         tensors = [a for a in args if isinstance(a, Permuted)]
         if tensors and _is_elementwise(target):
             moved = _elementwise(target, args, kwargs, tensors)
@@ -60,7 +64,7 @@ class _Propagation(fx.Interpreter):
             moved = Permuted(target(source.value, source.order[dim], *args[2:]), source.order)
         elif tensors and target is _aten.split_with_sizes.default:
             source, dim = tensors[0], args[2] if len(args) > 2 else 0
-            moved = [Permuted(part, source.order) for part in target(source.value, args[1], source.order[dim])]
+            moved = [Permuted(piece, source.order) for piece in target(source.value, args[1], source.order[dim])]
         elif target is _aten.cat.default and _is_one_order(args[0]):
             order = args[0][0].order
             moved = Permuted(target([a.value for a in args[0]], order[args[1] if len(args) > 1 else 0]), order)
@@ -68,13 +72,13 @@ class _Propagation(fx.Interpreter):
             moved = target(*args, **kwargs)
         else:
             moved = None
-        return super().call_function(target, *_made(args, kwargs)) if moved is None else moved
+        return super().call_function(target, *_materialized(args, kwargs)) if moved is None else moved
 
     def output(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return super().output(target, *_made(args, kwargs))
+        return super().output(target, *_materialized(args, kwargs))
 
 
-def _made(args: Any, kwargs: Any) -> tuple[Any, Any]:
+def _materialized(args: Any, kwargs: Any) -> tuple[Any, Any]:
     """Materializes the permutes of arguments for an op that needs them."""
 
     def make(value: Any) -> Any:
@@ -99,6 +103,9 @@ def _is_elementwise(target: Any) -> bool:
 
 def _elementwise(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Permuted]) -> Any:
     """Computes in the layout of the largest permuted operand; returns None if another operand has more dimensions."""
+    # The result keeps the order of the operand with most dimensions. Operands in that very order are used as they are;
+    # the others, biases mostly, get leading dimensions of size 1 as broadcasting does, and the inverse permute, which
+    # is a view. An operand with more dimensions would change the shape of the result, so that case is not handled.
     order = max((t.order for t in tensors), key=len)
     inverse = sorted(range(len(order)), key=order.__getitem__)
 
@@ -121,6 +128,8 @@ def _reduce(target: Any, source: Any, dims: Any = None, keepdim: bool = False, *
     """Reduces a value in its own layout; the result may have a deferred permute."""
     if not isinstance(source, Permuted):
         return None
+    # The reduced tensor has the remaining dimensions in memory order, `sorted(left)`, the caller expects them in the
+    # order of `left`: its permute is the place of each in the former.
     count = len(source.order)
     gone = [dim % count for dim in dims] if dims else list(range(count))
     result = target(source.value, [source.order[dim] for dim in gone], keepdim, **kwargs)
@@ -130,5 +139,5 @@ def _reduce(target: Any, source: Any, dims: Any = None, keepdim: bool = False, *
     return Permuted(result, tuple(sorted(left).index(dim) for dim in left))
 
 
-def _is_one_order(parts: Any) -> bool:
-    return all(isinstance(part, Permuted) and part.order == parts[0].order for part in parts)
+def _is_one_order(operands: Any) -> bool:
+    return all(isinstance(operand, Permuted) and operand.order == operands[0].order for operand in operands)

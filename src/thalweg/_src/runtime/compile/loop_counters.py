@@ -46,8 +46,8 @@ def _is_number(dtype: DType, shape: Any) -> bool:
 
 def _can_compute(node: Node) -> bool:
     """Returns whether a node can be computed with Python numbers, if its inputs are numbers."""
-    known = node.type in _COMPUTED or node.type in _DECIDED or node.type in ("Identity", "_Choose")
-    return known and node.shapes[0] == () and all(_is_number(p.dtypes[i], p.shapes[i]) for p, i in node.inputs)
+    is_arithmetic = node.type in _COMPUTED or node.type in _DECIDED or node.type in ("Identity", "_Choose")
+    return is_arithmetic and node.shapes[0] == () and all(_is_number(p.dtypes[i], p.shapes[i]) for p, i in node.inputs)
 
 
 def number_call(node: Node) -> Call:
@@ -60,6 +60,9 @@ def number_call(node: Node) -> Call:
     compute = _COMPUTED[node.type]
     if compute in (max, min, operator.mod):
         return Call(compute, inputs)
+    # Python's integers are unbounded. Adding half of the range, masking and subtracting it again maps a result to what
+    # two's complement keeps of it, so that a counter overflows as a tensor does. Maximum, minimum and the floor
+    # modulo of values in range stay in range.
     half = 1 << (_BITS[node.dtypes[0]] - 1)
     mask = 2 * half - 1
 
@@ -85,8 +88,8 @@ def count_in_numbers(step: StepGraph, on_host: bool) -> set[Node]:
         if counted is not None and counted.pays():
             counted.apply(step)
             nodes |= counted.nodes
-        for part in loop.attrs["region"].parts():
-            nodes |= count_in_numbers(part, on_host)
+        for graph in loop.attrs["region"].parts():
+            nodes |= count_in_numbers(graph, on_host)
     return nodes
 
 
@@ -97,7 +100,7 @@ class _Counted:
         self._loop = loop
         self._region: Region = loop.attrs["region"]
         self._arguments, count = self._region.body.feeds, len(loop.dtypes)
-        inner = [node for part in self._region.parts() for node in part.nodes]
+        inner = [node for graph in self._region.parts() for node in graph.nodes]
         here = {node for node in [*inner, *self._arguments] if on_host or node.attrs.get("_host")}
         counts = [_is_number(dtype, shape) for dtype, shape in zip(loop.dtypes, loop.shapes)]
         self.variables = {i for i in range(count) if counts[i] and self._arguments[i] in here}
@@ -107,6 +110,9 @@ class _Counted:
             Output(a, 0) for a in self._arguments[count:] if _is_number(a.dtypes[0], a.shapes[0]) and a in here
         }
         fixed |= {Output(n, 0) for n in inner if n.type == "Const" and _is_number(n.dtypes[0], n.shapes[0])}
+        # A greatest fixed point: it starts with all candidates and removes nodes with an input that is not a number and
+        # variables whose next value is not one, until nothing changes. Starting from nothing would find no counter,
+        # since `i` is a number if `i + 1` is one, and the reverse. Nothing that is removed comes back, so it ends.
         while True:
             self.numbers = {Output(self._arguments[i], 0) for i in self.variables} | {
                 Output(node, 0) for node in self.nodes
@@ -120,7 +126,7 @@ class _Counted:
 
     def pays(self) -> bool:
         """Returns whether each iteration computes more nodes with numbers than it converts back to tensors."""
-        again = {o for part in self._region.parts() for n in part.nodes for o in self._needed_as_tensors(n)}
+        again = {o for graph in self._region.parts() for n in graph.nodes for o in self._needed_as_tensors(n)}
         return bool(self.variables) and len(self.nodes) > len(again)
 
     def _needed_as_tensors(self, node: Node) -> Iterable[Output]:
@@ -133,6 +139,9 @@ class _Counted:
 
     def apply(self, step: StepGraph) -> None:
         """Rewrites the loop, with conversions before, in and after it."""
+        # Variables become numbers for good, converted once before the loop and once after it. An invariant may also be
+        # needed as a tensor: it keeps its argument and gets a twin, a further argument that holds the number. Inside
+        # the loop only what a tensor op needs is converted back, once per iteration.
         loop, region = self._loop, self._region
         twins: dict[Output, Output] = {}
         for index, argument in enumerate(list(self._arguments[len(loop.dtypes) :]), len(loop.dtypes)):
@@ -143,9 +152,9 @@ class _Counted:
                 loop.inputs.append(_as_number(loop.inputs[index]))
         for index in self.variables:
             loop.inputs[index] = _as_number(loop.inputs[index])
-        for part in region.parts():
-            part.feeds = list(self._arguments)
-            self._change(part, twins)
+        for graph in region.parts():
+            graph.feeds = list(self._arguments)
+            self._change(graph, twins)
         region.body.fetches = [
             self._number(o, twins) if i in self.variables else self._tensor(o)
             for i, o in enumerate(region.body.fetches)
@@ -161,9 +170,9 @@ class _Counted:
         results = (self._region.body.fetches[i] for i in self.variables)
         return output in results or any(output in node.inputs for node in self.nodes)
 
-    def _change(self, part: StepGraph, twins: dict[Output, Output]) -> None:
+    def _change(self, graph: StepGraph, twins: dict[Output, Output]) -> None:
         self._tensors: dict[Output, Output] = {}
-        for node in part.nodes:
+        for node in graph.nodes:
             if node in self.nodes:
                 node.inputs = [self._number(output, twins) for output in node.inputs]
             elif node.type != "_Arg":

@@ -28,7 +28,7 @@ from thalweg._src.runtime.compile.codegen import generate
 from thalweg._src.runtime.compile.index_checks import Checks, clamp_pool_indices, index_checks
 from thalweg._src.runtime.compile.layout import propagate_layouts
 from thalweg._src.runtime.compile.segment import Segment
-from thalweg._src.runtime.kernels.registry import Call, Known, select
+from thalweg._src.runtime.kernels.registry import Call, Constant, select
 from thalweg._src.runtime.resources.containers import Containers
 from thalweg._src.runtime.resources.devices import Device
 from thalweg._src.runtime.resources.step import Step
@@ -54,6 +54,9 @@ class Request:
 
     def digest(self) -> str:
         """Returns a digest of the request, the same in every process."""
+        # Whatever the library depends on is part of the digest: the sources of this package and of users' ops, the
+        # versions and the instruction set of the machine, and the request itself. Names are not, so that the same layer
+        # under another name, or in another program, is a hit.
         facts = [getattr(self, name) for name in self.__slots__]
         return hashlib.sha256(
             repr((_fingerprint(), *map(_changed, self.modules), self._machine(), _plain(facts))).encode()
@@ -120,6 +123,8 @@ def describe(
         numbers[node] = len(nodes)
         nodes.append((op_type, attrs, tuple(d.name for d in node.dtypes), tuple(node.shapes), sources))
 
+    # Nodes are named by their numbers. Variables get names by number as well, so that the compiler creates one for each
+    # handle; constants that are not inputs travel with their values, since kernels may be bound for them.
     inside = set(members)
     for node in members:
         for producer, _ in node.inputs:
@@ -162,7 +167,7 @@ def lowered(request: Request) -> Callable[..., tuple[Any, ...]]:
         if node.type == "_Arg":
             continue
         kernel = bind_node(node, device)
-        if isinstance(kernel, Known):
+        if isinstance(kernel, Constant):
             constants.update((Output(node, i), kernel.value) for i in range(len(node.dtypes)))
         else:
             calls[node] = kernel
@@ -171,14 +176,17 @@ def lowered(request: Request) -> Callable[..., tuple[Any, ...]]:
     segment = Segment(0, [nodes[number] for number in request.members], inputs, outputs)
     function = generate(segment, calls, constants).function
     variables = [constants[Output(nodes[number], 0)] for number in request.handles]
-    own = [bool(node.facts.view or node.facts.forwards) and any(request.written) for node, _ in outputs]
+    needs_copy = [bool(node.facts.view or node.facts.forwards) and any(request.written) for node, _ in outputs]
 
-    def cluster(*given: torch.Tensor) -> tuple[Any, ...]:
-        values, buffers = given[: len(inputs)], given[len(inputs) :]
+    # The function that is traced is pure but for copies into buffers at its end: while it runs, a variable refers to a
+    # tensor that nothing else holds. Outputs that may be views of a buffer are copied first, or a caller would see the
+    # update in a value that was read before it.
+    def cluster(*tensors: torch.Tensor) -> tuple[Any, ...]:
+        values, buffers = tensors[: len(inputs)], tensors[len(inputs) :]
         for variable, buffer in zip(variables, buffers):
             variable.value = buffer
         results = function(Step(), *values)
-        results = tuple(value.clone() if copy else value for value, copy in zip(results, own))
+        results = tuple(value.clone() if copy else value for value, copy in zip(results, needs_copy))
         for variable, buffer, written in zip(variables, buffers, request.written):
             if written:
                 buffer.copy_(variable.value)
@@ -272,8 +280,11 @@ def traced(request: Request) -> tuple[Any, list[torch.Tensor]]:
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
     where = torch.device(request.device[1])
+    # Fake tensors have sizes and strides but no memory: tracing allocates and computes nothing.
     with FakeTensorMode(allow_non_fake_inputs=True, shape_env=ShapeEnv()):
         examples = [torch.empty_strided(s, t, dtype=d, device=where) for s, t, d in request.layouts]
+    # Traced twice. The first time functionalization turns updates in place into values, and decomposition leaves ops of
+    # core ATen, on which permutes can be propagated; the second time records the graph with the permutes moved.
     function: Any = torch.func.functionalize(lowered(request), remove="mutations")
     graph = make_fx(function, select_decomp_table(), tracing_mode="fake", _allow_non_fake_inputs=True)(*examples)
     moved = propagate_layouts(graph)

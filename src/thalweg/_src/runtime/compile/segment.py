@@ -33,6 +33,11 @@ def split_into_segments(step: StepGraph) -> list[Segment]:
     A node's set of blocking ancestors is the union of its predecessors' sets, plus the blocking predecessors. Segments
     depend on each other only by inclusion of their sets, so they form no cycle.
     """
+    # Why the segments form no cycle: a node's set of blocking ancestors includes the sets of its predecessors, so along
+    # every path the sets only grow. A path from a segment back to itself would begin and end with the same set, hence
+    # have it all along, and stay in the segment. The same argument shows that no segment waits for a blocking node that
+    # it does not depend on, so that splitting adds no deadlock. Sorted by size, subsets come before their supersets:
+    # the order is topological.
     segments: dict[int, Segment] = {}
     blocking = list(filter(waits, step.nodes))
     for node, awaited in blocking_ancestors(step).items():
@@ -49,8 +54,10 @@ def split_into_segments(step: StepGraph) -> list[Segment]:
 
 def _connect(step: StepGraph, segments: list[Segment]) -> None:
     """Finds the values that pass from one segment to another, to a blocking node, or to the caller."""
+    # `leaving` is ordered like the uses, not a set, so that equal graphs generate equal code. Segments exchange only
+    # what crosses a border: a value used where it is computed never becomes an output, and dies at its last use.
     segment_of = {node: segment for segment in segments for node in segment.nodes}
-    wanted: dict[Output, None] = dict.fromkeys(step.fetches)
+    leaving: dict[Output, None] = dict.fromkeys(step.fetches)
     entering: list[dict[Output, None]] = [{} for _ in segments]
     for node in step.nodes:
         segment = segment_of.get(node)
@@ -58,7 +65,7 @@ def _connect(step: StepGraph, segments: list[Segment]) -> None:
             source = segment_of.get(output.node)
             if source is segment and segment is not None:
                 continue
-            wanted[output] = None
+            leaving[output] = None
             if segment is not None:
                 entering[segment.index][output] = None
         if segment is None:
@@ -71,7 +78,7 @@ def _connect(step: StepGraph, segments: list[Segment]) -> None:
                 segment.after.add(source.index)
     for segment, inputs in zip(segments, entering):
         segment.inputs = list(inputs)
-    for output in wanted:
+    for output in leaving:
         segment = segment_of.get(output.node)
         if segment is not None:
             segment.outputs.append(output)

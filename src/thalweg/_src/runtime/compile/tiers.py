@@ -110,7 +110,7 @@ class CaptureTiers:
     def called(self, signature: Hashable) -> tuple[Launch, bool]:
         """Returns how a call with an input signature runs, and whether older signatures are forgotten.
 
-        None means that the inputs cannot be captured.
+        A signature of None stands for inputs that cannot be captured.
         """
         if self.failed or signature is None:
             return Launch.EAGER, False
@@ -195,7 +195,7 @@ class Tiers:
     def segment_called(self, segment: Hashable, signature: Hashable) -> tuple[Launch, Stale]:
         """Returns how a segment runs with inputs of a signature, and what it has to drop before.
 
-        None stands for inputs that cannot be captured.
+        A signature of None stands for inputs that cannot be captured.
         """
         with self._lock:
             capture = self._captures.setdefault(segment, CaptureTiers())

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from thalweg._src.base import dtypes
 from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
 from thalweg._src.runtime.compile.bind import bind_node
-from thalweg._src.runtime.kernels.registry import Known
+from thalweg._src.runtime.kernels.registry import Constant
 from thalweg._src.runtime.resources.devices import Device
 from thalweg._src.runtime.resources.variables import VariableResource
 
@@ -21,14 +21,18 @@ _CONVOLUTIONS = {"Conv2D", "_FusedConv2D"}
 _ORDERS = {"NHWC": (3, 0, 1, 2), "NCHW": (3, 2, 0, 1)}  # dimensions in memory order, by the image layout
 
 
-def assign_weight_layouts(part: StepGraph, device: Device) -> None:
+def assign_weight_layouts(graph: StepGraph, device: Device) -> None:
     """Sets the memory format of the filters that a partition's convolutions read, and of their slots."""
-    for node in part.everything():
+    for node in graph.everything():
         if node.type in _CONVOLUTIONS:
             filter = _variable(node.inputs[1], device)
+            # Only the strides of the buffer change: whatever reads the variable sees the same shape and values. The
+            # first convolution that asks decides, and none does after code was compiled for the present layout.
             if filter is not None and filter.shape is not None:
                 filter.set_memory_format(_ORDERS[node.attrs["data_format"]])
-    for node in part.everything():
+    for node in graph.everything():
+        # An update works element by element on a variable and its slots: with different layouts it would read one of
+        # them across the grain, or need a copy. The first loop is over, so that all filters have their formats.
         if node.facts.writes:
             for variable, slot in _slots(node, device):
                 if variable.memory_format is not None and slot.shape == variable.shape:
@@ -42,7 +46,7 @@ def _variable(output: Output, device: Device) -> VariableResource | None:
     if output.node.type != "VarHandleOp":
         return None
     handle = bind_node(output.node, device)
-    return handle.value if isinstance(handle, Known) else None
+    return handle.value if isinstance(handle, Constant) else None
 
 
 def _slots(update: Node, device: Device) -> Iterator[tuple[VariableResource, VariableResource]]:

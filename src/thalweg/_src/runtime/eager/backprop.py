@@ -22,20 +22,20 @@ def backpropagate(
 
     targets: tensors, each with its own gradient
     """
-    found = compiled_gradients.run(calls, targets, sources, _walk)
-    return _walk(calls, targets, sources) if found is None else found
+    grads = compiled_gradients.run(calls, targets, sources, _walk)
+    return _walk(calls, targets, sources) if grads is None else grads
 
 
 def _walk(calls: Sequence[Call], targets: Sequence[tuple[Any, Any]], sources: Sequence[Any]) -> list[Any]:
     """Calls the gradient functions of operations, from the last one to the first one."""
     between, reached = operations_between(calls, sources)
-    wanted = set(sources)
+    source_set = set(sources)
     partials: dict[Any, list[Any]] = {}
     for target, grad in targets:
         if target in reached:
             partials.setdefault(target, []).append(grad)
     for operation in reversed(between):
-        grads = [_gradient(partials, output, output in wanted) for output in operation.outputs]
+        grads = [_gradient(partials, output, output in source_set) for output in operation.outputs]
         for grad in grads:
             if grad is not None:
                 _visit(operation, grads, reached, partials)
@@ -45,12 +45,12 @@ def _walk(calls: Sequence[Call], targets: Sequence[tuple[Any, Any]], sources: Se
 
 def _gradient(partials: dict[EagerTensor, list[Any]], tensor: EagerTensor, keep: bool) -> Any:
     """Returns the sum of a tensor's partial gradients, None if there are none."""
-    found = partials.get(tensor) if keep else partials.pop(tensor, None)
-    if found is None:
+    terms = partials.get(tensor) if keep else partials.pop(tensor, None)
+    if terms is None:
         return None
-    if len(found) > 1:
-        found[:] = [aggregate(found)]
-    return found[0]
+    if len(terms) > 1:
+        terms[:] = [aggregate(terms)]
+    return terms[0]
 
 
 def _visit(

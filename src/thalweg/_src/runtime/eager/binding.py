@@ -23,7 +23,7 @@ from thalweg._src.runtime.compile.bind import bind_now
 from thalweg._src.runtime.compile.failure import explain
 from thalweg._src.runtime.eager.placement import choose, copying
 from thalweg._src.runtime.eager.tensor import EagerTensor, Kind, kind_of
-from thalweg._src.runtime.kernels.registry import STEP, Call, Input, Known
+from thalweg._src.runtime.kernels.registry import STEP, Call, Constant, Input
 from thalweg._src.runtime.kernels.types import to_read
 from thalweg._src.runtime.resources.containers import Containers
 from thalweg._src.runtime.resources.devices import Device
@@ -32,8 +32,8 @@ from thalweg._src.runtime.resources.step import Step
 Function = Callable[..., Any]
 _InferenceMode = torch._C._InferenceMode
 _serial = itertools.count()
-_SMALL = 64  # elements of a host argument that kernels are bound for
-_INTERRUPTIBLE = 1.0  # seconds between checks for Ctrl-C
+_MAX_ELEMENTS = 64  # elements of a host argument that kernels are bound for
+_SIGNAL_CHECK_SECONDS = 1.0  # between checks for Ctrl-C
 
 
 class Binding:
@@ -44,18 +44,28 @@ class Binding:
     fixed: the inputs whose values the kernel was bound for
     """
 
-    __slots__ = ("attrs", "definition", "fixed", "function", "is_known", "is_reusable", "is_single", "kinds", "node")
+    __slots__ = (
+        "attrs",
+        "definition",
+        "fixed",
+        "function",
+        "has_known_ranks",
+        "is_reusable",
+        "is_single",
+        "kinds",
+        "node",
+    )
 
     def __init__(
-        self, node: Node, attrs: dict[str, Any], function: Function, kinds: Sequence[Kind], is_known: bool
+        self, node: Node, attrs: dict[str, Any], function: Function, kinds: Sequence[Kind], has_known_ranks: bool
     ) -> None:
         self.node = node
         self.definition = node.definition
         self.attrs = attrs
         self.function = function
         self.kinds = kinds
-        self.is_known = is_known
-        self.is_single = len(kinds) == 1 and is_known
+        self.has_known_ranks = has_known_ranks
+        self.is_single = len(kinds) == 1 and has_known_ranks
         self.is_reusable = True
         self.fixed: tuple[int, ...] = ()
 
@@ -70,9 +80,9 @@ class Binding:
             return [EagerTensor(results, self.kinds[0])]
         if len(self.kinds) == 1:
             results = (results,)
-        if self.is_known:
+        if self.has_known_ranks:
             return [EagerTensor(value, kind) for value, kind in zip(results or (), self.kinds)]
-        return [_found(value, kind) for value, kind in zip(results or (), self.kinds)]
+        return [_result_tensor(value, kind) for value, kind in zip(results or (), self.kinds)]
 
     def explain(self, error: Exception, values: Sequence[Any]) -> BaseException:
         """Returns the typed error of a failed call, with the user's line."""
@@ -86,13 +96,13 @@ class Binding:
 
 def _typed(error: Exception, node: Node, values: Sequence[Any]) -> BaseException:
     """Returns the typed error of a node that failed; no graph has an operation that it could refer to."""
-    found = explain(error, node, values, "eager execution")
-    if isinstance(found, errors.OpError):
-        found.op = found.node_def = None
-    return found
+    typed = explain(error, node, values, "eager execution")
+    if isinstance(typed, errors.OpError):
+        typed.op = typed.node_def = None
+    return typed
 
 
-def _found(value: Any, kind: Kind) -> EagerTensor:
+def _result_tensor(value: Any, kind: Kind) -> EagerTensor:
     rank = getattr(value, "ndim", None) if kind.rank is not None or _has_rank(kind.dtype) else None
     return EagerTensor(value, kind if kind.rank == rank else kind_of(kind.dtype, rank, kind.device))
 
@@ -104,7 +114,7 @@ def _has_rank(dtype: DType) -> bool:
 def small_value(tensor: EagerTensor) -> np.ndarray[Any, Any] | None:
     """Returns the value of a small tensor in host memory, None of others."""
     value = tensor.value
-    if not isinstance(value, torch.Tensor) or value.device.type != "cpu" or value.numel() > _SMALL:
+    if not isinstance(value, torch.Tensor) or value.device.type != "cpu" or value.numel() > _MAX_ELEMENTS:
         return None
     return to_read(value)
 
@@ -144,9 +154,9 @@ def bind(
     try:
         shapes = list(definition.infer(Inference(definition, attrs, sources, len(output_types))))
         node.shapes = shapes
-        host, given = devices[0], [tensor.kind for tensor in inputs]
-        device = choose(node, given, requested, devices)
-        kernel = bind_now(node, _own(node, device))
+        host, input_kinds = devices[0], [tensor.kind for tensor in inputs]
+        device = choose(node, input_kinds, requested, devices)
+        kernel = bind_now(node, _with_own_state(node, device))
     except Exception as error:
         raise _typed(error, node, [tensor.value for tensor in inputs]) from None
     node.stack = ()
@@ -155,9 +165,9 @@ def bind(
         kind_of(dtype, len(shape) if shape is not None and _has_rank(dtype) else None, host if on else device)
         for dtype, shape, on in zip(output_types, shapes, on_host)
     ]
-    is_known = all(shape is not None or not _has_rank(dtype) for dtype, shape in zip(output_types, shapes))
-    function = copying(_function(node, kernel), node, given, device, host)
-    binding = Binding(node, attrs, function, kinds, is_known)
+    has_known_ranks = all(shape is not None or not _has_rank(dtype) for dtype, shape in zip(output_types, shapes))
+    function = copying(_function(node, kernel), node, input_kinds, device, host)
+    binding = Binding(node, attrs, function, kinds, has_known_ranks)
     binding.fixed = tuple(i for i, source in enumerate(sources) if source.static_value is not None)
     return binding
 
@@ -178,7 +188,7 @@ def _producer(index: int, source: _Source) -> Node:
     return Node(f"input_{index}", OPS.lookup("_Arg"), [], attrs, [source.dtype], [source.dims])
 
 
-def _own(node: Node, device: Device) -> Device:
+def _with_own_state(node: Node, device: Device) -> Device:
     """Returns the device with state of its own for a stateful node, which lives as long as its binding or its handle.
 
     A resource is shared by name only if it is given one.
@@ -203,9 +213,9 @@ def makes_handle(definition: OpDef) -> bool:
 # -- functions of values ----------------------------------------------------------------------------------------------
 
 
-def _function(node: Node, kernel: Call | Known) -> Function:
+def _function(node: Node, kernel: Call | Constant) -> Function:
     """Returns a bound kernel as a function of the values of its inputs."""
-    if isinstance(kernel, Known):
+    if isinstance(kernel, Constant):
         value = kernel.value
         return lambda *values: value
     if node.definition.waits:
@@ -238,7 +248,7 @@ def _wait(function: Function, *values: Any) -> Any:
 
     function(step, finish, *values)
     try:
-        while not over.wait(_INTERRUPTIBLE):
+        while not over.wait(_SIGNAL_CHECK_SECONDS):
             pass
     except BaseException:
         step.fail(errors.CancelledError(None, None, "the operation was interrupted"))
@@ -256,10 +266,10 @@ def as_function(call: Call, count: int) -> Function:
         and all(type(a) is Input and a == i for i, a in enumerate(call.args))
     ):
         return call.function
-    known: list[Any] = []
-    text = _text(call, known)
-    given = ", ".join(f"v{i}" for i in range(count))
-    return _factory(f"lambda {', '.join(f'k{i}' for i in range(len(known)))}: lambda {given}: {text}")(*known)  # type: ignore[no-any-return]
+    referenced: list[Any] = []
+    text = _text(call, referenced)
+    outer, inner = (", ".join(f"{letter}{i}" for i in range(n)) for letter, n in (("k", len(referenced)), ("v", count)))
+    return _factory(f"lambda {outer}: lambda {inner}: {text}")(*referenced)  # type: ignore[no-any-return]
 
 
 @functools.lru_cache(maxsize=4096)
@@ -268,19 +278,19 @@ def _factory(text: str) -> Any:
     return eval(text, {})  # with builtins: what torch imports on first use is looked up in those of the caller
 
 
-def _text(value: Any, known: list[Any]) -> str:
+def _text(value: Any, referenced: list[Any]) -> str:
     """Returns an expression for an argument or a call; adds the objects that it refers to."""
     if isinstance(value, Input):
         return f"v{int(value)}"
     if isinstance(value, Call):
-        function = _text(value.function, known)
-        args = [_text(arg, known) for arg in value.args]
-        args += [f"{key}={_text(arg, known)}" for key, arg in value.kwargs.items()]
+        function = _text(value.function, referenced)
+        args = [_text(arg, referenced) for arg in value.args]
+        args += [f"{key}={_text(arg, referenced)}" for key, arg in value.kwargs.items()]
         return f"{function}({', '.join(args)})"
     if value is STEP:
-        known.append(Step)
-        return f"k{len(known) - 1}()"
+        referenced.append(Step)
+        return f"k{len(referenced) - 1}()"
     if isinstance(value, list):
-        return f"[{', '.join(_text(item, known) for item in value)}]"
-    known.append(value)
-    return f"k{len(known) - 1}"
+        return f"[{', '.join(_text(item, referenced) for item in value)}]"
+    referenced.append(value)
+    return f"k{len(referenced) - 1}"

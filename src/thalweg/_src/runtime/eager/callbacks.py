@@ -49,12 +49,12 @@ class InfOrNanError(Exception):
 
     def __str__(self) -> str:
         named = f' (name: "{self._op_name}")' if self._op_name else ""
-        found = self._value.value
-        infinite, not_numbers = int(torch.isinf(found).sum()), int(torch.isnan(found).sum())
+        elements = self._value.value
+        infinite, not_numbers = int(torch.isinf(elements).sum()), int(torch.isnan(elements).sum())
         kinds = [text for count, text in ((infinite, "inf"), (not_numbers, "nan")) if count]
         return (
             f"Output {self._output_index} of {self._num_outputs} of the {self._op_type} operation{named} contains "
-            f"{' and '.join(kinds)}: {infinite} inf and {not_numbers} nan among {found.numel()} elements"
+            f"{' and '.join(kinds)}: {infinite} inf and {not_numbers} nan among {elements.numel()} elements"
         )
 
 
@@ -75,8 +75,8 @@ def inf_nan_callback(
         require_kind("outputs", tensor, EagerTensor, "eager tensors")
         if not (tensor.dtype.is_floating or tensor.dtype.is_complex) or action is ExecutionCallback.IGNORE:
             continue
-        found = (check_inf and torch.isinf(tensor.value).any()) or (check_nan and torch.isnan(tensor.value).any())
-        if not found:
+        is_bad = (check_inf and torch.isinf(tensor.value).any()) or (check_nan and torch.isnan(tensor.value).any())
+        if not is_bad:
             continue
         error = InfOrNanError(op_type, op_name, index, len(outputs), tensor)
         if action is ExecutionCallback.RAISE:
@@ -135,7 +135,7 @@ def errstate(inf_or_nan: Any = None) -> Iterator[None]:
 
 def call_back(operation: EagerOperation, name: str | None) -> None:
     """Calls the functions of this thread with an operation that has run."""
-    attrs = tuple(part for item in operation.attrs.items() for part in item)
+    attrs = tuple(name_or_value for item in operation.attrs.items() for name_or_value in item)
     callbacks, stacks.callbacks = stacks.callbacks, ()  # they may call operations themselves
     try:
         for callback in callbacks:

@@ -15,7 +15,7 @@ from typing import Any
 from thalweg._src.base import dtypes
 from thalweg._src.base.config import ConfigProto
 from thalweg._src.base.dtypes import DType
-from thalweg._src.graph.autodiff.registry import is_own_rule
+from thalweg._src.graph.autodiff.registry import is_library_rule
 from thalweg._src.graph.default_stacks import stacks
 from thalweg._src.graph.function_graph import FunctionGraph
 from thalweg._src.graph.indexed_slices import IndexedSlices
@@ -58,18 +58,18 @@ class _Plan:
         if core_share.active:
             core_share.look()
         values = self.executable.run(Step(), [tensors[index].value for index in self.feeds])
-        made = [
+        flat = [
             EagerTensor(v, kind_of(dtype, v.ndim, device))
             for dtype, device, v in zip(self.dtypes, self.devices, values)
         ]
-        if len(made) == len(self.counts):
-            return made
-        left = iter(made)
-        found: list[Any] = []
+        if len(flat) == len(self.counts):
+            return flat
+        left = iter(flat)
+        grads: list[Any] = []
         for count in self.counts:
-            parts = [next(left) for _ in range(count)]
-            found.append(None if not parts else parts[0] if count == 1 else IndexedSlices(*parts))
-        return found
+            components = [next(left) for _ in range(count)]
+            grads.append(None if not components else components[0] if count == 1 else IndexedSlices(*components))
+        return grads
 
 
 class _Recording:
@@ -90,27 +90,27 @@ class _Recording:
         self.tensors: list[EagerTensor] = []
         number = self._number
         self.calls = [
-            (made, [number(t) for t in inputs], [number(t) for t in outputs]) for made, inputs, outputs in calls
+            (call, [number(t) for t in inputs], [number(t) for t in outputs]) for call, inputs, outputs in calls
         ]
         self.targets = [(number(target), number(grad)) for target, grad in targets]
         self.sources = [number(source) for source in sources]
         self.key = (
-            tuple([(made, *inputs, None, *outputs) for made, inputs, outputs in self.calls]),
+            tuple([(call, *inputs, None, *outputs) for call, inputs, outputs in self.calls]),
             tuple([(tensor.kind, getattr(tensor.value, "shape", None)) for tensor in self.tensors]),
             tuple(self.targets),
             tuple(self.sources),
         )
 
     def _number(self, tensor: EagerTensor) -> int:
-        found = self._numbers.get(tensor)
-        if found is None:
-            found = self._numbers[tensor] = len(self.tensors)
+        number = self._numbers.get(tensor)
+        if number is None:
+            number = self._numbers[tensor] = len(self.tensors)
             self.tensors.append(tensor)
-        return found
+        return number
 
     def can_be_compiled(self) -> bool:
         """Returns whether the gradients consist of operations alone, and not of what a user's function does."""
-        return all(is_own_rule(made.definition, made.attrs) for made, _, _ in self.calls) and not any(
+        return all(is_library_rule(call.definition, call.attrs) for call, _, _ in self.calls) and not any(
             tensor.kind.dtype in (dtypes.variant, dtypes.string) for tensor in self.tensors
         )
 
@@ -118,28 +118,31 @@ class _Recording:
         """Returns the compiled gradients, None if no source has one."""
         graph, devices = FunctionGraph(), eager_graph().devices
         with stop_recording(), graph.as_default():
-            own = self._symbolic(graph)
+            symbols = self._symbolic(graph)
             calls = [
-                (made, [own[i] for i in inputs], [own[i] for i in outputs]) for made, inputs, outputs in self.calls
+                (call, [symbols[i] for i in inputs], [symbols[i] for i in outputs])
+                for call, inputs, outputs in self.calls
             ]
-            targets = [(own[target], own[grad]) for target, grad in self.targets]
-            parts = [_parts(grad) for grad in backpropagate(calls, targets, [own[i] for i in self.sources])]
-            outputs = [identity(tensor) if tensor in own else tensor for flat in parts for tensor in flat]
+            targets = [(symbols[target], symbols[grad]) for target, grad in self.targets]
+            components = list(map(_components_of, backpropagate(calls, targets, [symbols[i] for i in self.sources])))
+            outputs = [identity(tensor) if tensor in symbols else tensor for flat in components for tensor in flat]
         if not outputs:
             return None
         used = _used(outputs)
-        feeds = [index for index, tensor in enumerate(own) if tensor.op.type == "Placeholder" and tensor.op in used]
+        feeds = [index for index, tensor in enumerate(symbols) if tensor.op.type == "Placeholder" and tensor.op in used]
         config = ConfigProto(allow_soft_placement=True)
-        given = [self.tensors[index].kind.device for index in feeds]
-        executable = compile_step([own[index] for index in feeds], outputs, [], config, devices, feed_devices=given)
-        if any(given[index].type != "CPU" for index in executable.host_feeds):
+        feed_devices = [self.tensors[index].kind.device for index in feeds]
+        executable = compile_step(
+            [symbols[index] for index in feeds], outputs, [], config, devices, feed_devices=feed_devices
+        )
+        if any(feed_devices[index].type != "CPU" for index in executable.host_feeds):
             return None  # the step runs on the host
-        found = [device or devices[0] for device in executable.fetch_devices]
-        return _Plan(executable, feeds, [len(flat) for flat in parts], [t.dtype for t in outputs], found)
+        fetch_devices = [device or devices[0] for device in executable.fetch_devices]
+        return _Plan(executable, feeds, [len(flat) for flat in components], [t.dtype for t in outputs], fetch_devices)
 
     def _symbolic(self, graph: FunctionGraph) -> list[Tensor]:
         """Returns a tensor of the graph for each recorded one: a constant if kernels were bound for its value."""
-        fixed = {inputs[place] for made, inputs, _ in self.calls for place in made.fixed}
+        fixed = {inputs[place] for call, inputs, _ in self.calls for place in call.fixed}
         return [_symbol(graph, tensor, index in fixed) for index, tensor in enumerate(self.tensors)]
 
 
@@ -150,24 +153,24 @@ def _symbol(graph: FunctionGraph, tensor: EagerTensor, is_fixed: bool) -> Tensor
     return graph.create_op("Const", [], attrs=attrs).outputs[0]
 
 
-def _parts(grad: Any) -> list[Tensor]:
+def _components_of(grad: Any) -> list[Tensor]:
     if grad is None:
         return []
     if isinstance(grad, IndexedSlices):
-        return [part for part in (grad.values, grad.indices, grad.dense_shape) if part is not None]
+        return [component for component in (grad.values, grad.indices, grad.dense_shape) if component is not None]
     return [grad]
 
 
 def _used(outputs: Sequence[Tensor]) -> set[Operation]:
     """Returns the operations that some tensors depend on."""
-    found: set[Operation] = set()
+    operations: set[Operation] = set()
     stack = [tensor.op for tensor in outputs]
     while stack:
         operation = stack.pop()
-        if operation not in found:
-            found.add(operation)
+        if operation not in operations:
+            operations.add(operation)
             stack += [*(tensor.op for tensor in operation.inputs), *operation.control_inputs]
-    return found
+    return operations
 
 
 class CompiledGradients:
@@ -175,7 +178,7 @@ class CompiledGradients:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._found: dict[Any, int | _Plan | None] = {}  # how often it was recorded; None: it cannot be compiled
+        self._plans: dict[Any, int | _Plan | None] = {}  # how often it was recorded; None: it cannot be compiled
 
     def run(
         self,
@@ -187,24 +190,24 @@ class CompiledGradients:
         """Returns the gradients of a recording; None if it was not repeated, or cannot be compiled."""
         if stacks.tapes or stacks.callbacks or not stacks.is_plain:
             return None
-        if any(type(made) is EagerOperation for made, _, _ in calls):  # with a gradient function of its own
+        if any(type(call) is EagerOperation for call, _, _ in calls):  # with a gradient function of its own
             return None
         recording = _Recording(calls, targets, sources)
-        found = self._found.get(recording.key, 0)
-        if type(found) is int:
-            found = self._count(recording, found + 1, backpropagate)
-        return found.run(recording.tensors) if isinstance(found, _Plan) else None
+        plan = self._plans.get(recording.key, 0)
+        if type(plan) is int:
+            plan = self._count(recording, plan + 1, backpropagate)
+        return plan.run(recording.tensors) if isinstance(plan, _Plan) else None
 
     def _count(self, recording: _Recording, count: int, backpropagate: Backpropagate) -> int | _Plan | None:
         """Notes that operations were recorded so many times, and compiles them if that is often."""
         with self._lock:
-            made: int | _Plan | None = count
+            plan: int | _Plan | None = count
             if count >= _COMPILE_AFTER:
-                made = recording.compile(backpropagate) if recording.can_be_compiled() else None
-            if len(self._found) >= _MAX_KEYS:
-                self._found.clear()
-            self._found[recording.key] = made
-        return made
+                plan = recording.compile(backpropagate) if recording.can_be_compiled() else None
+            if len(self._plans) >= _MAX_KEYS:
+                self._plans.clear()
+            self._plans[recording.key] = plan
+        return plan
 
 
 compiled_gradients = CompiledGradients()

@@ -23,6 +23,6 @@ class EagerContainers(Containers):
 
     def lookup_or_create(self, container: str, resource_type: str, name: str, make: Callable[[], T]) -> T:
         """Returns the resource, creating it on first use."""
-        if not container and resource_type == "variable" and (found := _variables.get(name)) is not None:
-            return cast(T, found)
+        if not container and resource_type == "variable" and (variable := _variables.get(name)) is not None:
+            return cast(T, variable)
         return super().lookup_or_create(container, resource_type, name, make)

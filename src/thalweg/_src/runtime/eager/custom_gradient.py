@@ -22,12 +22,12 @@ def call_with_gradient(f: Callable[..., Any], args: Sequence[Any], kwargs: dict[
     """
     with VariableWatcher() as watcher:
         result, grad_function = f(*args, **kwargs)
-    given = {id(value) for value in (*args, *kwargs.values())}
-    variables = [variable for key, variable in watcher.variables.items() if key not in given]
+    argument_ids = {id(value) for value in (*args, *kwargs.values())}
+    variables = [variable for key, variable in watcher.variables.items() if key not in argument_ids]
     compute = gradient_rule(f, grad_function, len(args), variables)
     inputs = [*map(convert_to_tensor, args), *(variable._handle for variable in variables)]
-    found = [convert_to_tensor(value) for value in leaves_of(result)]
-    outputs = [EagerTensor(tensor.value, tensor.kind) for tensor in found]  # type: ignore[attr-defined]
+    tensors = [convert_to_tensor(value) for value in leaves_of(result)]
+    outputs = [EagerTensor(tensor.value, tensor.kind) for tensor in tensors]  # type: ignore[attr-defined]
 
     def rule(operation: EagerOperation, *grads: Any) -> list[Any]:
         return compute(*[zeros_like(output) if grad is None else grad for output, grad in zip(outputs, grads)])

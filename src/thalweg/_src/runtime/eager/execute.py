@@ -24,22 +24,22 @@ _PLAIN = frozenset((int, bool, str, bytes, type(None), DType))
 AS_TENSOR: dict[type, Callable[[Any], Any]] = {}  # types with a value that changes, and how to read it: variables
 
 
-class _Known:
-    """A call that was made before.
+class _CachedCall:
+    """A call that ran before.
 
-    given: the inputs that are the same in each such call, None for those that are tensors of the caller
+    fixed_inputs: the inputs that are the same in each such call, None for those that are tensors of the caller
     kind: that of the output, if there is one
     """
 
-    __slots__ = ("binding", "function", "given", "kind")
+    __slots__ = ("binding", "fixed_inputs", "function", "kind")
     tensor = EagerTensor
     record = staticmethod(record_call)
 
-    def __init__(self, binding: Binding, given: Sequence[EagerTensor | None]) -> None:
+    def __init__(self, binding: Binding, fixed_inputs: Sequence[EagerTensor | None]) -> None:
         self.binding = binding
         self.function = binding.function
         self.kind = binding.kinds[0] if binding.is_single and binding.definition.single_output else None
-        self.given = given if any(tensor is not None for tensor in given) else None
+        self.fixed_inputs = fixed_inputs if any(tensor is not None for tensor in fixed_inputs) else None
 
 
 def execute(definition: OpDef, args: Sequence[Any], attrs: dict[str, Any]) -> Any:
@@ -47,37 +47,37 @@ def execute(definition: OpDef, args: Sequence[Any], attrs: dict[str, Any]) -> An
     inputs: list[EagerTensor] = []
     try:
         args = [AS_TENSOR[type(value)](value) if type(value) in AS_TENSOR else value for value in args]
-        key = (*[_part(value, inputs) for value in args], *[(name, _part(attrs[name], inputs)) for name in attrs])
+        key = (*[_key_of(value, inputs) for value in args], *[(name, _key_of(attrs[name], inputs)) for name in attrs])
         if definition.host_places:
             key += _host_values(definition.host_places, args)
-        known = definition.calls.get(key)
-    except _UnknownError:
+        cached = definition.calls.get(key)
+    except _NoKeyError:
         return NotImplemented
-    if known is None:
+    if cached is None:
         return _first_call(definition, args, attrs, key, inputs)
-    if known.given is not None:
-        own = iter(inputs)
-        inputs = [next(own) if tensor is None else tensor for tensor in known.given]
-    if known.kind is None:
-        outputs = known.binding.run(inputs)
+    if cached.fixed_inputs is not None:
+        varying = iter(inputs)
+        inputs = [next(varying) if tensor is None else tensor for tensor in cached.fixed_inputs]
+    if cached.kind is None:
+        outputs = cached.binding.run(inputs)
         if stacks.tapes:
-            record_call(known.binding, inputs, outputs)
-        return results_of(definition, known.binding.attrs, outputs)
+            record_call(cached.binding, inputs, outputs)
+        return results_of(definition, cached.binding.attrs, outputs)
     try:
-        output = EagerTensor(known.function(*[tensor.value for tensor in inputs]), known.kind)
+        output = EagerTensor(cached.function(*[tensor.value for tensor in inputs]), cached.kind)
     except Exception as error:
-        raise known.binding.explain(error, [tensor.value for tensor in inputs]) from None
+        raise cached.binding.explain(error, [tensor.value for tensor in inputs]) from None
     if stacks.tapes:
-        record_call(known.binding, inputs, (output,))
+        record_call(cached.binding, inputs, (output,))
     return output
 
 
-class _UnknownError(Exception):
-    """An argument by which calls are not known."""
+class _NoKeyError(Exception):
+    """An argument that cannot be a key of a call."""
 
 
-def _part(value: Any, inputs: list[EagerTensor]) -> Any:
-    """Returns an argument as a part of the key of a call; adds the tensors in it."""
+def _key_of(value: Any, inputs: list[EagerTensor]) -> Any:
+    """Returns an argument as it stands in the key of a call; adds the tensors in it."""
     kind = type(value)
     if kind is EagerTensor:
         inputs.append(value)
@@ -87,8 +87,8 @@ def _part(value: Any, inputs: list[EagerTensor]) -> Any:
     if kind is float and not math.isnan(value):
         return (kind, value) if value else str(value)  # 0.0 and -0.0 are equal
     if kind is list or kind is tuple:
-        return tuple([_part(item, inputs) for item in value])
-    raise _UnknownError
+        return tuple([_key_of(item, inputs) for item in value])
+    raise _NoKeyError
 
 
 def _host_values(places: Sequence[int], args: Sequence[Any]) -> tuple[Any, ...]:
@@ -111,12 +111,14 @@ def _first_call(
         stacks.ran = outer
     binding: Binding | None = ran[0] if ran else None
     if binding is not None and binding.definition is definition and binding.is_reusable:
-        given = _given(ran[1], inputs)
+        fixed_inputs = _fixed_inputs_of(ran[1], inputs)
         in_key = [args[i] for i in definition.host_places if i < len(args)]
-        if given is not None and all(given[i] is not None or _is_in(ran[1][i], in_key) for i in binding.fixed):
+        if fixed_inputs is not None and all(
+            fixed_inputs[i] is not None or _is_in(ran[1][i], in_key) for i in binding.fixed
+        ):
             if len(definition.calls) >= _MAX_CALLS:
                 definition.calls.clear()
-            definition.calls[key] = _Known(binding, given)
+            definition.calls[key] = _CachedCall(binding, fixed_inputs)
     return result
 
 
@@ -124,17 +126,17 @@ def _is_in(tensor: EagerTensor, values: Sequence[Any]) -> bool:
     return any(value is tensor for value in values)
 
 
-def _given(flat: Sequence[EagerTensor], inputs: Sequence[EagerTensor]) -> list[EagerTensor | None] | None:
+def _fixed_inputs_of(flat: Sequence[EagerTensor], inputs: Sequence[EagerTensor]) -> list[EagerTensor | None] | None:
     """Returns the inputs of the operation that are not tensors of the caller; None if these were converted."""
     left = list(inputs)
-    given: list[EagerTensor | None] = []
+    fixed_inputs: list[EagerTensor | None] = []
     for tensor in flat:
         if left and tensor is left[0]:
-            given.append(None)
+            fixed_inputs.append(None)
             left.pop(0)
         else:
-            given.append(tensor)
-    return None if left else given
+            fixed_inputs.append(tensor)
+    return None if left else fixed_inputs
 
 
 OpDef.execute = execute

@@ -23,7 +23,7 @@ def implicit_val_and_grad(f: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(f)
     def compute(*args: Any, **kwds: Any) -> tuple[Any, list[tuple[Any, Any]]]:
         with GradientTape() as tape:
-            value = _given(f, f(*args, **kwds))
+            value = _require_value(f, f(*args, **kwds))
         variables = tape.watched_variables()
         if not variables:
             raise ValueError("No trainable variables were accessed while the function was being computed.")
@@ -66,20 +66,20 @@ def make_vjp(f: Callable[..., Any], params: Parameters = None, persistent: bool 
     @functools.wraps(f)
     def compute(*args: Any) -> tuple[Any, Callable[..., Any]]:
         positions = _positions(f, params, len(args))
-        given = list(args)
+        arguments = list(args)
         for position in positions:
             # Arguments that are one tensor have gradients of their own.
-            given[position] = identity(convert_to_tensor(args[position]))
-        sources = [given[position] for position in positions]
+            arguments[position] = identity(convert_to_tensor(args[position]))
+        sources = [arguments[position] for position in positions]
         with GradientTape(persistent=persistent) as tape:
             tape.watch(sources)
-            value = nest.map_structure(identity, _given(f, f(*given)))
+            value = nest.map_structure(identity, _require_value(f, f(*arguments)))
         return value, lambda dy=None: tape.gradient(value, sources, dy)
 
     return compute
 
 
-def _given(f: Callable[..., Any], value: Any) -> Any:
+def _require_value(f: Callable[..., Any], value: Any) -> Any:
     if value is None:
         raise ValueError(
             "Cannot differentiate a function that returns None; "
@@ -92,9 +92,9 @@ def _positions(f: Callable[..., Any], params: Parameters, count: int) -> list[in
     """Returns the positions of the arguments to differentiate by."""
     if not params:
         return list(range(count))
-    if all(isinstance(each, int) for each in params):
-        return [int(each) for each in params]
-    if not all(isinstance(each, str) for each in params):
+    if all(isinstance(param, int) for param in params):
+        return [int(param) for param in params]
+    if not all(isinstance(param, str) for param in params):
         raise ValueError(f"params must be all strings or all integers; got {params}.")
     names = list(inspect.signature(f).parameters)
-    return [names.index(str(each)) for each in params]
+    return [names.index(str(param)) for param in params]

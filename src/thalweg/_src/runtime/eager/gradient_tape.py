@@ -81,12 +81,12 @@ class GradientTape:
             raise RuntimeError("GradientTape.watch: the tape does not record; call it in the `with` block")
         tape = self._require("watch")
         for element in nest.flatten(tensor):
-            found = _source(element)
-            if not (found.dtype.is_floating or found.dtype.is_complex or found.dtype is dtypes.resource):
-                _log.warning("The dtype of the watched tensor must be floating (e.g. tf.float32), got %r", found.dtype)
-            if getattr(element, "_handle", None) is found:
+            source = _source(element)
+            if not (source.dtype.is_floating or source.dtype.is_complex or source.dtype is dtypes.resource):
+                _log.warning("The dtype of the watched tensor must be floating (e.g. tf.float32), got %r", source.dtype)
+            if getattr(element, "_handle", None) is source:
                 tape.variables[id(element)] = element
-            tape.watch(found)
+            tape.watch(source)
 
     @contextlib.contextmanager
     def stop_recording(self) -> Iterator[None]:
@@ -123,12 +123,12 @@ class GradientTape:
         unconnected = UnconnectedGradients(unconnected_gradients)
         tape = self._finished("gradient")
         flat = nest.flatten(sources)
-        found = _gradients(tape, nest.flatten(target), flat, output_gradients)
+        grads = _gradients(tape, nest.flatten(target), flat, output_gradients)
         if not self._persistent:
             self._tape = None
         if unconnected is UnconnectedGradients.ZERO:
-            found = [zeros_like(convert_to_tensor(x)) if g is None else g for x, g in zip(flat, found)]
-        return nest.pack_sequence_as(sources, found)
+            grads = [zeros_like(convert_to_tensor(x)) if g is None else g for x, g in zip(flat, grads)]
+        return nest.pack_sequence_as(sources, grads)
 
     def _finished(self, what: str) -> Tape:
         """Returns the tape for a computation of gradients, which it records only if it is persistent."""
@@ -159,15 +159,17 @@ class GradientTape:
         rows = [_gradients(tape, [target], flat, [unit]) for unit in _units(shape, target.dtype)]
         if not self._persistent:
             self._tape = None
-        found: list[Any] = []
+        jacobians: list[Any] = []
         for position, source in enumerate(flat):
-            own = convert_to_tensor(source).shape.as_list()
-            parts = [row[position] for row in rows]
-            if None not in parts:
-                found.append(reshape(stack([convert_to_tensor(part) for part in parts]), shape + own))
+            source_shape = convert_to_tensor(source).shape.as_list()
+            derivatives = [row[position] for row in rows]
+            if None not in derivatives:
+                jacobians.append(reshape(stack(list(map(convert_to_tensor, derivatives))), shape + source_shape))
             else:
-                found.append(zeros(shape + own, source.dtype) if unconnected is UnconnectedGradients.ZERO else None)
-        return nest.pack_sequence_as(sources, found)
+                jacobians.append(
+                    zeros(shape + source_shape, source.dtype) if unconnected is UnconnectedGradients.ZERO else None
+                )
+        return nest.pack_sequence_as(sources, jacobians)
 
     def batch_jacobian(
         self,
@@ -179,17 +181,17 @@ class GradientTape:
     ) -> Any:
         """Returns for each example of a batch the derivatives of its target with respect to its own source."""
         unconnected = UnconnectedGradients(unconnected_gradients)
-        batch, own = target.shape.as_list(), source.shape.as_list()
-        if not batch or not own or batch[0] != own[0]:
+        batch, source_shape = target.shape.as_list(), source.shape.as_list()
+        if not batch or not source_shape or batch[0] != source_shape[0]:
             raise ValueError(f"Need first dimension of source ({source.shape}) and target ({target.shape}) to match")
         tape = self._finished("batch_jacobian")
         units = [tile(unit[None], [batch[0]] + [1] * (len(batch) - 1)) for unit in _units(batch[1:], target.dtype)]
-        parts = [_gradients(tape, [target], [source], [unit])[0] for unit in units]
+        derivatives = [_gradients(tape, [target], [source], [unit])[0] for unit in units]
         if not self._persistent:
             self._tape = None
-        if None not in parts:
-            return reshape(stack([convert_to_tensor(part) for part in parts], axis=1), batch + own[1:])
-        return zeros(batch + own[1:], source.dtype) if unconnected is UnconnectedGradients.ZERO else None
+        if None not in derivatives:
+            return reshape(stack(list(map(convert_to_tensor, derivatives)), axis=1), batch + source_shape[1:])
+        return zeros(batch + source_shape[1:], source.dtype) if unconnected is UnconnectedGradients.ZERO else None
 
 
 def _units(shape: list[int], dtype: Any) -> list[Any]:
@@ -208,12 +210,12 @@ def _source(value: Any) -> Any:
 
 def _gradients(tape: Tape, targets: list[Any], sources: list[Any], output_gradients: Any) -> list[Any]:
     ys, xs = [_value(target) for target in targets], [_source(source) for source in sources]
-    given = [None] * len(ys) if output_gradients is None else nest.flatten(output_gradients)
-    if len(given) != len(ys):
-        raise ValueError(f"Passed {len(given)} output_gradients for {len(ys)} targets")
+    output_grads = [None] * len(ys) if output_gradients is None else nest.flatten(output_gradients)
+    if len(output_grads) != len(ys):
+        raise ValueError(f"Passed {len(output_grads)} output_gradients for {len(ys)} targets")
     if not all(isinstance(y, EagerTensor) for y in ys):
-        return gradients(ys, xs, given)
-    grads = [ones_like(y) if grad is None else convert_to_tensor(grad, y.dtype) for y, grad in zip(ys, given)]
+        return gradients(ys, xs, output_grads)
+    grads = [ones_like(y) if grad is None else convert_to_tensor(grad, y.dtype) for y, grad in zip(ys, output_grads)]
     return backpropagate(tape.operations, list(zip(ys, grads)), [x for x in xs if isinstance(x, EagerTensor)])
 
 

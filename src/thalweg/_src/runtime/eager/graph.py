@@ -102,7 +102,7 @@ class EagerGraph(Graph):
         if definition.host and not draws:
             constants = self._constants(definition, inputs, attrs)
         requested = self.scopes.device
-        known: dict[Any, Binding] = definition.bindings
+        bindings: dict[Any, Binding] = definition.bindings
         kinds = tuple([tensor.kind for tensor in inputs])
         if makes_handle(definition):
             created = self._bind(definition, inputs, attrs, output_types, constants)
@@ -111,18 +111,18 @@ class EagerGraph(Graph):
         try:
             values = tuple([None if c is None else (c.dtype, c.shape, c.tobytes()) for c in constants])
             is_drawn = draws and attrs.get("seed2") == self._last_seed
-            own = tuple([item for item in attrs.items() if not is_drawn or item[0] != "seed2"])
-            key = kinds, own, values, requested
-            found = known.get(key)
+            key_attrs = tuple([item for item in attrs.items() if not is_drawn or item[0] != "seed2"])
+            key = kinds, key_attrs, values, requested
+            binding = bindings.get(key)
         except TypeError:  # an attribute is an array
             return self._bind(definition, inputs, attrs, output_types, constants)
-        if found is None:
-            found = self._bind(definition, inputs, attrs, output_types, constants)
-            found.is_reusable = not is_drawn
-            if len(known) >= _MAX_BINDINGS:
-                known.pop(next(iter(known)), None)
-            known[key] = found
-        return found
+        if binding is None:
+            binding = self._bind(definition, inputs, attrs, output_types, constants)
+            binding.is_reusable = not is_drawn
+            if len(bindings) >= _MAX_BINDINGS:
+                bindings.pop(next(iter(bindings)), None)
+            bindings[key] = binding
+        return binding
 
     def _constants(
         self, definition: OpDef, inputs: Sequence[EagerTensor], attrs: dict[str, Any]
@@ -152,18 +152,21 @@ class EagerGraph(Graph):
 
     def requested_device(self) -> Device | None:
         """Returns the device that the current scopes request; with soft placement, the host if there is none."""
-        wanted = self.scopes.device
-        if not wanted:
+        scope = self.scopes.device
+        if not scope:
             return None
-        spec = DeviceSpec.from_string(wanted)
+        spec = DeviceSpec.from_string(scope)
         for device in self.devices:
-            own = DeviceSpec.from_string(device.name)
-            if spec.device_type in (None, own.device_type) and spec.device_index in (None, own.device_index):
+            candidate = DeviceSpec.from_string(device.name)
+            if spec.device_type in (None, candidate.device_type) and spec.device_index in (
+                None,
+                candidate.device_index,
+            ):
                 return device
         if self.config.allow_soft_placement:
             return self.devices[0]
         names = ", ".join(device.name for device in self.devices)
-        raise errors.invalid(f"{wanted} unknown device; expected one of {names}")
+        raise errors.invalid(f"{scope} unknown device; expected one of {names}")
 
     # -- scopes and names ---------------------------------------------------------------------------------------------
 

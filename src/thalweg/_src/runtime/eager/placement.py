@@ -37,11 +37,11 @@ def for_value(dtype: DType, device: Device, host: Device) -> Device:
 def choose(node: Node, kinds: Sequence[Kind], requested: Device | None, devices: Sequence[Device]) -> Device:
     """Returns the device of an operation."""
     host = devices[0]
-    wanted = next((kind.device for kind in kinds if kind.dtype is dtypes.resource), requested)
-    if wanted is None:
+    device = next((kind.device for kind in kinds if kind.dtype is dtypes.resource), requested)
+    if device is None:
         on_host = kinds and all(kind.dtype in _COUNTING and kind.device.type == "CPU" for kind in kinds)
-        wanted = host if on_host else default_device(devices)
-    return wanted if wanted.type == "CPU" or wanted.type in device_types(node) else host
+        device = host if on_host else default_device(devices)
+    return device if device.type == "CPU" or device.type in device_types(node) else host
 
 
 def copying(function: Function, node: Node, kinds: Sequence[Kind], device: Device, host: Device) -> Function:

@@ -47,8 +47,8 @@ def py_function(func: Function, inp: Sequence[TensorLike], Tout: Any, name: str 
     types = [dtypes.as_dtype(dtype) for dtype in (Tout if several else [Tout])]
     if executing_eagerly():
         tensors = [convert_to_tensor(value) for value in inp]
-        found = called(lambda *tensors: _results(func(*tensors), types), tensors)
-        return found if several else found[0]
+        results = called(lambda *tensors: _results(func(*tensors), types), tensors)
+        return results if several else results[0]
     with name_scope(name, "EagerPyFunc", list(inp)):
         tensors = [convert_to_tensor(value, name=f"input_{i}") for i, value in enumerate(inp)]
         if not types:
@@ -97,11 +97,11 @@ class _Record:
 
 def _forward(func: Function, tensors: Sequence[Tensor], types: list[DType]) -> Function:
     """Returns a function of the values of a step: it calls a function of eager tensors."""
-    given = [tensor.dtype for tensor in tensors]
+    input_types = [tensor.dtype for tensor in tensors]
 
     def call(*values: Any) -> list[Any]:
         with eager_mode():
-            inputs = [_tensor(value, dtype) for value, dtype in zip(values, given)]
+            inputs = [_tensor(value, dtype) for value, dtype in zip(values, input_types)]
             tape = Tape(watches_variables=False)
             for tensor in inputs:
                 if tensor.dtype.is_floating or tensor.dtype.is_complex:
@@ -119,20 +119,20 @@ def _forward(func: Function, tensors: Sequence[Tensor], types: list[DType]) -> F
 def _backward(record: Tensor, tensors: Sequence[Tensor], grads: Sequence[Any]) -> list[Any]:
     """Returns the gradients with respect to the inputs of a call, from what it recorded."""
     learned = [i for i, tensor in enumerate(tensors) if tensor.dtype.is_floating or tensor.dtype.is_complex]
-    given = [i for i, grad in enumerate(grads) if grad is not None]
+    differentiated = [i for i, grad in enumerate(grads) if grad is not None]
 
     def call(record: _Record, *values: Any) -> list[Any]:
         with eager_mode():
-            outputs = [record.outputs[i] for i in given]
+            outputs = [record.outputs[i] for i in differentiated]
             pairs = [(output, _tensor(value, output.dtype)) for output, value in zip(outputs, values)]
             sources = [record.inputs[i] for i in learned]
-            found = backpropagate(record.operations, pairs, sources)
+            source_grads = backpropagate(record.operations, pairs, sources)
             return [
                 _value(zeros_like(source) if grad is None else convert_to_tensor(grad))
-                for source, grad in zip(sources, found)
+                for source, grad in zip(sources, source_grads)
             ]
 
-    inputs, types = [record, *(grads[i] for i in given)], [tensors[i].dtype for i in learned]
+    inputs, types = [record, *(grads[i] for i in differentiated)], [tensors[i].dtype for i in learned]
     result: list[Any] = [None] * len(tensors)
     for i, grad in zip(learned, add_py_func(call, inputs, types, takes_values=True).outputs):
         grad.set_shape(tensors[i].get_shape())

@@ -69,12 +69,12 @@ def record(operation: EagerOperation) -> None:
     record_call(operation, operation.inputs, operation.outputs)
 
 
-def record_call(made: Any, inputs: Sequence[EagerTensor], outputs: Sequence[EagerTensor]) -> None:
+def record_call(call: Any, inputs: Sequence[EagerTensor], outputs: Sequence[EagerTensor]) -> None:
     """Records an operation, or the call of a binding, on the tapes that watch one of its inputs."""
     for tape in stacks.tapes:
         watched = tape.watched
         if not watched.isdisjoint(inputs):
-            tape.operations.append((made, inputs, outputs))
+            tape.operations.append((call, inputs, outputs))
             for output in outputs:
                 if output.kind.has_gradient:
                     watched.add(output)
@@ -117,11 +117,11 @@ def operations_between(
 ) -> tuple[list[EagerOperation], set[EagerTensor]]:
     """Returns the operations that depend on the sources, and the tensors that do."""
     reached = set(sources)
-    found = []
-    for made, inputs, outputs in calls:
+    operations = []
+    for call, inputs, outputs in calls:
         if not reached.isdisjoint(inputs):
-            if type(made) is not EagerOperation:
-                made = EagerOperation(made.definition, made.attrs, inputs, outputs)
-            found.append(made)
+            if type(call) is not EagerOperation:
+                call = EagerOperation(call.definition, call.attrs, inputs, outputs)
+            operations.append(call)
             reached.update(outputs)
-    return found, reached
+    return operations, reached

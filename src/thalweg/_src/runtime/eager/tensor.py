@@ -34,7 +34,7 @@ class Kind:
     """
 
     __slots__ = ("device", "dtype", "has_gradient", "rank")
-    _known: ClassVar[dict[tuple[DType, int | None, Device], Kind]] = {}
+    _instances: ClassVar[dict[tuple[DType, int | None, Device], Kind]] = {}
 
     def __init__(self, dtype: DType, rank: int | None, device: Device) -> None:
         self.dtype = dtype
@@ -49,8 +49,8 @@ class Kind:
 def kind_of(dtype: DType, rank: int | None, device: Device) -> Kind:
     """Returns the one kind of a combination."""
     key = dtype, rank, device
-    found = Kind._known.get(key)
-    return found if found is not None else Kind._known.setdefault(key, Kind(*key))
+    kind = Kind._instances.get(key)
+    return kind if kind is not None else Kind._instances.setdefault(key, Kind(*key))
 
 
 def _meaningless(name: str) -> Any:
@@ -141,10 +141,10 @@ class EagerTensor(Tensor):
     @property
     def _id(self) -> int:
         """A number that differs between tensors."""
-        found: int | None = self.__dict__.get("_serial")
-        if found is None:
-            found = self.__dict__["_serial"] = next(_serial)
-        return found
+        serial: int | None = self.__dict__.get("_serial")
+        if serial is None:
+            serial = self.__dict__["_serial"] = next(_serial)
+        return serial
 
     # -- values -------------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """CUDA graphs: captures a segment's device kernels after warm-up, and replays them with one launch.
 
-An accelerator runs small kernels faster than Python can launch them. So a segment is cut into three parts: nodes that
-run on the host first, nodes that run on the device, and the rest. The middle part runs eagerly a few times; then it is
+An accelerator runs small kernels faster than Python can launch them. So a segment is cut into three stages: nodes that
+run on the host first, nodes that run on the device, and the rest. The middle stage runs eagerly a few times; then it is
 captured with the memory that it uses, and from then on replayed, as long as everything that the capture depends on is
 unchanged: shapes, values on the host, and the buffers of variables. What cannot be captured falls back to eager calls.
 """
@@ -28,7 +28,7 @@ from thalweg._src.runtime.resources.devices import Device
 from thalweg._src.runtime.resources.step import Step
 from thalweg._src.runtime.resources.variables import VariableResource, capturing, locked
 
-_FEWEST = 4  # kernels that are worth a capture
+_MIN_KERNELS = 4  # kernels that are worth a capture
 _log = logging.getLogger("thalweg")
 
 
@@ -41,28 +41,33 @@ def captured(
     """
     if device.accelerator is None or device.accelerator.capture is None:
         return None
-    parts = _cut(segment, bound, device)
-    if sum(node in bound.calls for node in parts[1]) < _FEWEST:
+    stages = _cut(segment, bound, device)
+    if sum(node in bound.calls for node in stages[1]) < _MIN_KERNELS:
         return None
-    return CapturedSegment(segment, parts, bound, device, tiers, clusters)
+    return CapturedSegment(segment, stages, bound, device, tiers, clusters)
 
 
 def _cut(segment: Segment, bound: Bound, device: Device) -> tuple[list[Node], list[Node], list[Node]]:
     """Splits the nodes of a segment into those before, inside and after the capture."""
+    # The three stages run one after the other, so a node may not be in an earlier stage than a predecessor. A node with
+    # no predecessor inside or after goes first if it cannot be captured. Once a predecessor is inside, a node that
+    # cannot be captured goes last, and with it all that depends on it, even if it could be captured. The exception is
+    # a node on the host that depends on shapes alone: they are the same in every replay, so that what it computed
+    # during the capture stays true.
     before: list[Node] = []
     inside: list[Node] = []
     after: list[Node] = []
     place: dict[Node, list[Node]] = {}
     for node in segment.nodes:
         earlier = [place[p] for p in node.predecessors() if p in place]
-        if any(part is after for part in earlier):
-            part = after
-        elif any(part is inside for part in earlier):
-            part = inside if _is_capturable(node, bound, device) or _depends_on_shapes(node) else after
+        if any(stage is after for stage in earlier):
+            stage = after
+        elif any(stage is inside for stage in earlier):
+            stage = inside if _is_capturable(node, bound, device) or _depends_on_shapes(node) else after
         else:
-            part = inside if _is_capturable(node, bound, device) else before
-        place[node] = part
-        part.append(node)
+            stage = inside if _is_capturable(node, bound, device) else before
+        place[node] = stage
+        stage.append(node)
     return before, inside, after
 
 
@@ -74,7 +79,7 @@ def _is_capturable(node: Node, bound: Bound, device: Device) -> bool:
     if not node.facts.is_capturable or dtypes.string in node.dtypes:
         return False
     variables = [bound.constants.get(output) for output in _handles(node)]
-    return all(isinstance(each, VariableResource) and each.device == device.torch for each in variables)
+    return all(isinstance(variable, VariableResource) and variable.device == device.torch for variable in variables)
 
 
 def _depends_on_shapes(node: Node) -> bool:
@@ -88,14 +93,14 @@ def _may_keep(node: Node) -> bool:
 
 
 def _repeated(loop: Node) -> list[Node]:
-    return [node for part in loop.attrs["region"].parts() for node in part.nodes if node.type != "_Arg"]
+    return [node for graph in loop.attrs["region"].parts() for node in graph.nodes if node.type != "_Arg"]
 
 
 def _handles(node: Node) -> list[Output]:
     return [output for i, output in enumerate(node.inputs) if node.input_dtype(i) is dtypes.resource]
 
 
-class _Part:
+class _Stage:
     """Some nodes of a segment as a function, with its inputs and outputs."""
 
     def __init__(
@@ -119,14 +124,14 @@ class _Part:
 
 
 class CapturedSegment:
-    """A segment's function in three parts, of which the middle one is captured once per signature of its inputs."""
+    """A segment's function in three stages, of which the middle one is captured once per signature of its inputs."""
 
     __name__ = "captured"
 
     def __init__(
         self,
         segment: Segment,
-        parts: tuple[list[Node], list[Node], list[Node]],
+        stages: tuple[list[Node], list[Node], list[Node]],
         bound: Bound,
         device: Device,
         tiers: Tiers,
@@ -136,40 +141,48 @@ class CapturedSegment:
         self._clusters = clusters
         self._bound = bound
         self._inputs = segment.inputs
-        needed = [_needed(part, bound) for part in parts]
-        wanted = set(segment.outputs)
+        # Values pass between the stages as in a chain: each takes what earlier stages or the caller have (`there`) and
+        # it needs, and returns what a later stage or the caller needs. The last one returns all outputs of the segment.
+        needed = [_needed(nodes, bound) for nodes in stages]
+        outgoing = set(segment.outputs)
         there = dict.fromkeys(segment.inputs)
-        made: list[_Part] = []
-        for index, nodes in enumerate(parts):
-            later = wanted.union(*needed[index + 1 :])
+        functions: list[_Stage] = []
+        for index, nodes in enumerate(stages):
+            later = outgoing.union(*needed[index + 1 :])
             outputs = [o for o in _outputs(nodes) if o in later and o not in bound.constants and o not in there]
             if index == 2:
-                outputs, needed[2] = segment.outputs, needed[2] | wanted
+                outputs, needed[2] = segment.outputs, needed[2] | outgoing
             inputs = [output for output in there if output in needed[index]]
             there.update(dict.fromkeys(outputs))
-            part = Segment(segment.index, nodes, inputs, outputs)
-            made.append(_Part(part, bound.calls, bound.constants, self._clusters))
-        self._before, self._middle, self._after = made
+            stage_segment = Segment(segment.index, nodes, inputs, outputs)
+            functions.append(_Stage(stage_segment, bound.calls, bound.constants, self._clusters))
+        self._before, self._middle, self._after = functions
         self._on_host = [on_host(output) for output in self._middle.segment.inputs]
-        leaving = wanted.union(*(node.inputs for node in parts[2] if _may_keep(node)))
+        # The outputs of a capture lie in memory that the next replay overwrites. Those that leave the step, or that a
+        # later node may store or pass on without a copy, are cloned after each replay; the others are used up by then.
+        leaving = outgoing.union(*(node.inputs for node in stages[2] if _may_keep(node)))
         self._leaving = [output in leaving for output in self._middle.segment.outputs]
         self._in_use = threading.Lock()  # held by the step that uses the memory of the captures
         self._tiers = tiers
-        self._copied = [(node, 0) for node in parts[1] if node.type == "_CopyToDevice"]
+        # A copy from the host to the device cannot be captured: it would read the host's memory of that one step. Its
+        # value depends on shapes alone, so the run before the capture (`watched`) keeps what was copied, and the
+        # capture uses these tensors as constants.
+        self._copied = [Output(node, 0) for node in stages[1] if node.type == "_CopyToDevice"]
         middle = self._middle.segment
         watched = Segment(segment.index, middle.nodes, middle.inputs, [*middle.outputs, *self._copied])
-        self._watched = _Part(watched, bound.calls, bound.constants, self._clusters) if self._copied else self._middle
+        self._watched = _Stage(watched, bound.calls, bound.constants, self._clusters) if self._copied else self._middle
         self._copies: dict[Any, dict[Output, Any]] = {}
         self._captures: dict[Any, _Capture] = {}
 
     @property
     def codes(self) -> list[Code]:
-        return [part.code for part in (self._before, self._middle, self._watched, self._after)]
+        return [stage.code for stage in (self._before, self._middle, self._watched, self._after)]
 
     def __call__(self, step: Step, *inputs: Any) -> Sequence[Any]:
         values = dict(zip(self._inputs, inputs))
         self._before.run(step, values)
-        # The memory of the captures may be in use by the step of another thread.
+        # The memory of the captures belongs to one step at a time. A second thread does not wait for it but launches
+        # eagerly, into memory of its own.
         if self._tiers.is_eager(self) or not self._in_use.acquire(blocking=False):
             self._middle.run(step, values)
             return self._after.run(step, values)
@@ -182,6 +195,9 @@ class CapturedSegment:
 
     def _replay(self, step: Step, values: dict[Output, Any]) -> bool:
         """Replays the capture for this signature, after capturing it if it is due; returns False if there is none."""
+        # A capture is valid for what it depends on: the layouts of the device's inputs, the values of the host's (they
+        # decide sizes and branches), and the addresses of variables. The first two are the signature, under which the
+        # tiers count and captures are kept; the third is examined at each replay under the locks of the variables.
         taken = self._middle.take(values)
         signature = tuple(map(_signature_of, taken, self._on_host))
         launch, stale = self._tiers.segment_called(self, None if None in signature else signature)
@@ -207,6 +223,7 @@ class CapturedSegment:
 
     def _make(self, signature: Any, step: Step, taken: list[Any]) -> _Capture | None:
         try:
+            # The kernels read inputs at fixed addresses: copies, into which each replay writes the values of its step.
             inputs = [value if host else value.clone() for value, host in zip(taken, self._on_host)]
             copies = self._copies.pop(signature)
             capture = _Capture(self._capturing(step, inputs, copies), [*inputs, *copies.values()], self._variables())
@@ -224,20 +241,20 @@ class CapturedSegment:
     def _capturing(
         self, step: Step, inputs: list[Any], copies: dict[Output, Any]
     ) -> Callable[[], tuple[Sequence[Any], Callable[[], None]]]:
-        """Returns a function that captures the middle part, whose copies to the device have been made already."""
+        """Returns a function that captures the middle stage, whose copies to the device have been made already."""
         calls = {node: call for node, call in self._bound.calls.items() if Output(node, 0) not in copies}
         drawing = [
             node for node in _everything(self._middle.segment.nodes) if node.facts.random and node.facts.is_capturable
         ]
         generators = [self._device.state(node.name, lambda: None) for node in drawing]
-        part = _Part(self._middle.segment, calls, {**self._bound.constants, **copies}, self._clusters)
+        stage = _Stage(self._middle.segment, calls, {**self._bound.constants, **copies}, self._clusters)
         assert self._device.accelerator is not None and self._device.accelerator.capture is not None
         capture, lock = self._device.accelerator.capture, self._device.drawing
 
         def capture_alone() -> tuple[Sequence[Any], Callable[[], None]]:
             """Captures while no other step draws from the generators, and launches likewise."""
             with lock:
-                values, launch = capture(lambda: part.code.function(step, *inputs), generators)
+                values, launch = capture(lambda: stage.code.function(step, *inputs), generators)
 
             def launch_alone() -> None:
                 with lock:
@@ -248,7 +265,7 @@ class CapturedSegment:
         return capture_alone
 
     def _variables(self) -> dict[VariableResource, bool]:
-        """Returns the variables that the middle part uses, and whether it changes them."""
+        """Returns the variables that the middle stage uses, and whether it changes them."""
         variables: dict[VariableResource, bool] = {}
         for node in self._middle.segment.nodes:
             for output in _handles(node):
@@ -302,6 +319,8 @@ class _Capture:
         self._inputs = inputs
         self._variables = list(variables.items())
         self._guard = locked(list(variables))
+        # The buffers are found under the locks; the capture runs without them, since its kernels lock variables
+        # themselves. A kernel that would move a variable to another buffer fails the capture only (`capturing`).
         with self._guard:
             if not self._find_variables():
                 raise _Held
@@ -320,11 +339,13 @@ class _Capture:
 
     def replay(self, taken: list[Any]) -> bool:
         """Replays the kernels on new values; returns False if a variable's buffer cannot be used."""
+        # The locks are held until the launch: from the moment that the variables are in the captured buffers no other
+        # step may move them. Copies and launch are on one stream, so that the order on the device is the same.
         with self._guard:
             if not self._find_variables():
                 return False
-            for own, value in zip(self._inputs, taken):
-                if own is not value and isinstance(value, torch.Tensor):
-                    own.copy_(value, non_blocking=True)
+            for buffer, value in zip(self._inputs, taken):
+                if buffer is not value and isinstance(value, torch.Tensor):
+                    buffer.copy_(value, non_blocking=True)
             self._launch()
         return True

@@ -51,9 +51,9 @@ class _Interpreter:
         self._observer = observer
         self._name = self._device = device
 
-    def run(self, nodes: Sequence[Node], given: dict[Output, Any], outputs: Sequence[Output]) -> list[Any]:
+    def run(self, nodes: Sequence[Node], feeds: dict[Output, Any], outputs: Sequence[Output]) -> list[Any]:
         """Runs nodes on given values and returns some of their outputs; each value is dropped at its last use."""
-        values: dict[Output, Any] = {**self._constants, **given}
+        values: dict[Output, Any] = {**self._constants, **feeds}
         uses = Counter(output for node in nodes for output in node.inputs)
         uses.update(predicate for node in nodes for predicate, _ in node.guard)
         uses.update(outputs)
@@ -64,6 +64,8 @@ class _Interpreter:
                 self._step.stop()
             taken = self._is_taken(node, values)
             seen = [values.get(output) for output in node.inputs] if taken else []
+            # Dropped before the call, so that only `seen` refers to a value at its last use, as only its name does in
+            # the generated function: an update in place counts the references to a buffer.
             for output in [*node.inputs, *(predicate for predicate, _ in node.guard)]:
                 uses[output] -= 1
                 if not uses[output]:
@@ -75,7 +77,7 @@ class _Interpreter:
                 output = Output(node, index)
                 if uses[output]:
                     values[output] = value
-            del seen, result
+            del seen, result  # else they would live until the next node has run
         return [values[output] for output in outputs]
 
     def _is_taken(self, node: Node, values: dict[Output, Any]) -> bool:
@@ -109,10 +111,10 @@ class _Interpreter:
         outside = self._device
         for iteration in itertools.count():
             self._device = in_iteration(self._name, iteration)
-            given = {**captures, **dict(zip(arguments, variables))}
-            if not self.run(region.condition.nodes, given, region.condition.fetches)[0]:
+            feeds = {**captures, **dict(zip(arguments, variables))}
+            if not self.run(region.condition.nodes, feeds, region.condition.fetches)[0]:
                 break
-            variables = self.run(region.body.nodes, given, region.body.fetches)
+            variables = self.run(region.body.nodes, feeds, region.body.fetches)
         self._device = outside
         return variables[0] if count == 1 else variables
 

@@ -48,9 +48,11 @@ class Program:
         self.is_unstructured = step.is_unstructured
         self.waiting: list[Node] = [node for node in step.nodes if waits(node)]
         self.repeated: dict[Node, tuple[Program, Program]] = {
-            node: self._parts(node) for node in self.waiting if node.type == "_While"
+            node: self._programs_of(node) for node in self.waiting if node.type == "_While"
         }
         self.segments = self._split(step)
+        # Code is generated when the program is built, except for a large one: that may take longer than interpreting
+        # its first and perhaps only run.
         self.large = self.is_unstructured or len(self.bound.calls) > _LARGE
         if not self.large:
             _ = self.functions  # generated now, not in the first step
@@ -64,8 +66,8 @@ class Program:
     def functions(self) -> list[Callable[..., Any]]:
         """The function that runs each segment; on accelerators it may capture and replay a CUDA graph."""
         if self._jit or self._is_marked():
-            return self._made(Clusters(self.bound, self.device, self._tiers, marked_only=not self._jit))
-        return self._made(None)
+            return self._build_functions(Clusters(self.bound, self.device, self._tiers, marked_only=not self._jit))
+        return self._build_functions(None)
 
     def _is_marked(self) -> bool:
         """Returns whether a scope marks nodes for compilation."""
@@ -78,31 +80,32 @@ class Program:
         """
         if self._is_marked():
             return self.functions
-        for program in (part for parts in self.repeated.values() for part in parts):
+        for program in (program_of_loop for pair in self.repeated.values() for program_of_loop in pair):
             program.functions = program.compile_in_background()
-        return self._made(Clusters(self.bound, self.device, self._tiers, background=True))
+        return self._build_functions(Clusters(self.bound, self.device, self._tiers, background=True))
 
-    def _made(self, clusters: Clusters | None) -> list[Callable[..., Any]]:
+    def _build_functions(self, clusters: Clusters | None) -> list[Callable[..., Any]]:
         calls, constants = self.bound.calls, self.bound.constants
-        made: list[Callable[..., Any]] = []
+        functions: list[Callable[..., Any]] = []
         for index, segment in enumerate(self.segments):
             function = captured(segment, self.bound, self.device, self._tiers, clusters)
             if function is not None:
                 self._more_codes += function.codes
-                made.append(function)
+                functions.append(function)
             elif clusters is None:
-                made.append(self.codes[index].function)
+                functions.append(self.codes[index].function)
             else:
                 self._more_codes.append(generate(segment, calls, constants, clusters))
-                made.append(self._more_codes[-1].function)
+                functions.append(self._more_codes[-1].function)
         if clusters is not None:
             self._clusters.append(clusters)
-        return [self.device.on_stream(function) for function in made]
+        return [self.device.on_stream(function) for function in functions]
 
-    def _parts(self, loop: Node) -> tuple[Program, Program]:
+    def _programs_of(self, loop: Node) -> tuple[Program, Program]:
         """Returns the condition and the body of a loop with blocking nodes as programs of their own."""
         condition, body = (
-            Program(part, self.device, self._jit, self._counters, self._tiers) for part in loop.attrs["region"].parts()
+            Program(graph, self.device, self._jit, self._counters, self._tiers)
+            for graph in loop.attrs["region"].parts()
         )
         return condition, body
 
@@ -122,14 +125,19 @@ class Program:
     @functools.cached_property
     def schedule(self) -> Schedule:
         """The dependencies between segments and blocking nodes; not needed by a program of one function."""
-        known = {Output(feed, 0) for feed in self.feeds} | set(self.bound.constants)
+        # A blocking node waits for the segments and blocking nodes among its predecessors. Feeds and constants are
+        # there from the start; one that has control inputs still waits for these. What takes a value is counted once
+        # per use, since the runs drop it with the last: segments by their inputs, blocking nodes, and the fetches.
+        available = {Output(feed, 0) for feed in self.feeds} | set(self.bound.constants)
         segment_of = {node: segment.index for segment in self.segments for node in segment.nodes}
         before: dict[Item, set[Item]] = {s.index: {*s.after_nodes, *s.after} for s in self.segments}
         taken = [*self.fetches]
         for segment in self.segments:
             taken += segment.inputs
         for node in self.waiting:
-            before[node] = {segment_of.get(p, p) for p in node.predecessors() if (p, 0) not in known or p.controls}
+            before[node] = {
+                segment_of.get(p, p) for p in node.predecessors() if Output(p, 0) not in available or p.controls
+            }
             taken += _needs(node)
         works = [any(node in self.bound.calls for node in segment.nodes) for segment in self.segments]
         return Schedule(before, taken, works)
@@ -141,13 +149,13 @@ class Program:
             return f"# {self.device.name}: token engine\n" + "\n".join(
                 f"# {node.name} = {node.type}" for node in self.nodes
             )
-        parts = []
+        texts = []
         for segment, code in zip(self.segments, self.codes):
             waits = ", ".join(sorted(node.name for node in segment.waits))
-            parts.append(f"# waits for: {waits}\n{code.text}" if waits else code.text)
+            texts.append(f"# waits for: {waits}\n{code.text}" if waits else code.text)
         for loop, programs in self.repeated.items():
-            parts += [f"# repeated by {loop.name}:\n{program.text}" for program in programs]
-        return f"# {self.device.name}\n" + "\n".join(parts)
+            texts += [f"# repeated by {loop.name}:\n{program.text}" for program in programs]
+        return f"# {self.device.name}\n" + "\n".join(texts)
 
     def interpret(
         self, segment: Segment, step: Step, inputs: Sequence[Any], iteration: int | None = None
@@ -163,14 +171,16 @@ class Program:
 
         iteration: of the loop whose condition or body this program is
         """
+        # An error passes through generated frames: of a segment, and of a cluster that it calls. The innermost names
+        # the node. `codes` is looked up without computing it, since a large program that was only interpreted has none.
         codes = [*self.__dict__.get("codes", ()), *self._more_codes]
         codes += [code for clusters in self._clusters for code in clusters.codes]
-        found = locate(error, {code.filename: code for code in codes})
-        node = found[-1][0].nodes.get(found[-1][1]) if found else None
+        places = locate(error, {code.filename: code for code in codes})
+        node = places[-1][0].nodes.get(places[-1][1]) if places else None
         if node is None:
             return error
         live: dict[Output, Any] = {}
-        for code, line, values in found:
+        for code, line, values in places:
             iteration = values.get(code.iterations.get(line, ""), iteration)
             live |= {output: values[name] for output, name in code.names.items() if name in values}
         seen = [self.bound.constants.get(output, live.get(output)) for output in node.inputs]

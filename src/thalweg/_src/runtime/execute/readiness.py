@@ -25,6 +25,9 @@ class Schedule:
 
         works: whether each segment has anything to run
         """
+        # Kahn's algorithm, split into what is the same in every run and the counters of one run: each item counts its
+        # distinct predecessors, and becomes ready with the last of them. A value is dropped with its last use; fetches
+        # count as uses that never happen, so that they are never dropped.
         self.waits: dict[Item, int] = {item: len(earlier) for item, earlier in before.items()}
         self.followers: dict[Item, list[Item]] = {}
         for item, earlier in before.items():

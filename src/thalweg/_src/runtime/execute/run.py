@@ -70,6 +70,8 @@ class Run:
 
     def _work(self, ready: Sequence[Item]) -> None:
         """Runs ready items and those they make ready; if several segments are ready, each gets a thread."""
+        # Of several ready segments this thread keeps the last for itself and passes the others to the pool, so that as
+        # many threads compute as there are ready segments, and a chain of segments never changes its thread.
         queue = deque(ready)
         while queue and not self._step.cancelled:
             item = queue.popleft()
@@ -119,8 +121,11 @@ class Run:
 
     def _start_wait(self, node: Node, queue: deque[Item]) -> None:
         """Starts a blocking node; what it makes ready is queued, or gets a thread if it finishes later."""
-        wanted = [(self._take(predicate), side) for predicate, side in node.guard]
+        guard = [(self._take(predicate), side) for predicate, side in node.guard]
         values = [self._take(output) for output in node.inputs]
+        # A kernel that blocks calls `finish` at once if it need not wait, otherwise later, on any thread. In the former
+        # case the followers join the queue of this thread, without a switch to another one. `starting` is emptied when
+        # the kernel returns: this thread may call `finish` later too, from other work, when the queue is not its own.
         starting, starter = [True], threading.get_ident()
 
         def finish(*results: Any) -> None:
@@ -139,7 +144,7 @@ class Run:
 
         self._step.waiting.add(node.name)
         try:
-            if not all(predicate is not None and bool(predicate) is side for predicate, side in wanted):
+            if not all(predicate is not None and bool(predicate) is side for predicate, side in guard):
                 finish(*[None] * len(node.dtypes))  # an untaken branch: nothing will be sent
             elif node.type == "_While":
                 Repetition(self._program.repeated[node], len(node.dtypes), self._step, values, finish).go_on()
@@ -163,13 +168,18 @@ class Repetition:
     """A loop with blocking nodes: its condition and its body alternate, each a program of its own."""
 
     def __init__(
-        self, parts: tuple[Program, Program], count: int, step: Step, values: Sequence[Any], finish: Callable[..., None]
+        self,
+        programs: tuple[Program, Program],
+        count: int,
+        step: Step,
+        values: Sequence[Any],
+        finish: Callable[..., None],
     ) -> None:
         self._step = step
         self._variables, self._captured = list(values[:count]), list(values[count:])
         self._finish = finish
         self._lock = threading.Lock()
-        self._programs = self._alternate(*parts)
+        self._programs = self._alternate(*programs)
         self._iteration = 0
 
     def _alternate(self, condition: Program, body: Program) -> Generator[Program, list[Any], None]:
@@ -191,6 +201,9 @@ class Repetition:
                 return
 
     def _run(self, program: Program) -> list[Any] | None:
+        # The program runs on this thread until it blocks. If it has ended when `run.start` returns, the `while` of
+        # `go_on` continues the loop; if it ends later, a thread of the pool does. Calling `go_on` from `done` in both
+        # cases would overflow the stack in a loop whose iterations never wait.
         ended, starting = False, True
 
         def done() -> None:

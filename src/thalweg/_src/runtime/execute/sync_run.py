@@ -17,7 +17,7 @@ from thalweg._src.runtime.compile.failure import explain
 from thalweg._src.runtime.execute.program import Program
 from thalweg._src.runtime.resources.step import Pump, PumpedEvent, Step
 
-_INTERRUPTIBLE = 1.0  # seconds between checks for Ctrl-C
+_SIGNAL_CHECK_SECONDS = 1.0  # between checks for Ctrl-C
 
 
 def as_synchronous_run(program: Program) -> SynchronousRun | None:
@@ -64,7 +64,7 @@ class _PumpedAwaited(PumpedEvent):
         self.results = results
         self.set()
 
-    def wait(self, timeout: float = _INTERRUPTIBLE) -> bool:
+    def wait(self, timeout: float = _SIGNAL_CHECK_SECONDS) -> bool:
         while not super().wait(timeout):
             pass
         return True
@@ -80,13 +80,15 @@ class SynchronousRun:
         self._node = program.waiting[0]
         self._feeds: list[Output] = [Output(feed, 0) for feed in program.feeds]
         constants, working = program.bound.constants, program.schedule.works
-        self._known = {o: constants[o] for o in (*self._node.inputs, *program.fetches) if o in constants}
+        # With one blocking node there are two sets of ancestors, so the segments fall into those before it and those
+        # after it, each in topological order: no counters, no lock, and no other thread is needed.
+        self._constants = {o: constants[o] for o in (*self._node.inputs, *program.fetches) if o in constants}
         self._before = [s.index for s in program.segments if not s.ancestors and working[s.index]]
         self._after = [s.index for s in program.segments if s.ancestors and working[s.index]]
         self._fetches = [output for _, output in sorted(program.numbered_fetches, key=lambda pair: pair[0])]
 
     def __call__(self, step: Step, *feeds: Any) -> Sequence[Any]:
-        values: dict[Output, Any] = {**self._known, **dict(zip(self._feeds, feeds))}
+        values: dict[Output, Any] = {**self._constants, **dict(zip(self._feeds, feeds))}
         for index in self._before:
             self._run_segment(index, step, values)
         node = self._node
@@ -127,6 +129,8 @@ class SynchronousRun:
         awaited = step.finished = _Awaited() if step.pump is None else _PumpedAwaited(step.pump)
         if step.cancelled:
             step.stop()
+        # `finished` is set before the check for cancellation: a cancellation that comes earlier is seen here, one that
+        # comes later finds the object to wake.
         step.waiting.add(node.name)
         try:
             program.bound.waiting[node].function(step, awaited.finish, *inputs)

@@ -54,12 +54,12 @@ class Iteration:
 
     def path(self) -> str:
         """Returns the name of the iteration, as in rendezvous keys: enclosing loops with their iteration numbers."""
-        parts: list[str] = []
+        components: list[str] = []
         iteration = self
         while iteration.frame.outer is not None:
-            parts.append(f"/{iteration.frame.name}:{iteration.index}")
+            components.append(f"/{iteration.frame.name}:{iteration.index}")
             iteration = iteration.frame.outer
-        return "".join(reversed(parts))
+        return "".join(reversed(components))
 
 
 @dataclass(slots=True, eq=False)
@@ -91,7 +91,7 @@ class TokenMachine:
         self._exits: dict[str, list[Node]] = {}
         for node, frame in self._left_frames().items():
             self._exits.setdefault(frame, []).append(node)
-        self._wanted = set(fetches)
+        self._fetches = set(fetches)
         self.fetched: dict[Output, Any] = {}
         self._root = Frame("", None, 1, 0)
         self._root.iterations[0] = Iteration(self._root, 0)
@@ -125,6 +125,9 @@ class TokenMachine:
 
     def _left_frames(self) -> dict[Node, str]:
         """Returns the name of the frame that each Exit leaves; frames are followed from the nodes without inputs."""
+        # Frames are created at run time, but which Exits a frame has must be known before, to send dead tokens for the
+        # ones that never fired. One walk along the edges from the roots, with the stack of the frames entered so far,
+        # finds them: in a valid graph all paths to a node enter the same frames.
         frames: dict[Node, tuple[str, ...]] = {}
         left: dict[Node, str] = {}
         stack: list[tuple[Node, tuple[str, ...]]] = [(n, ()) for n in self._nodes if not n.inputs and not n.controls]
@@ -155,9 +158,10 @@ class TokenMachine:
         self._signal(node, iteration, dead)
 
     def _send(self, node: Node, index: int, iteration: Iteration, value: Any) -> None:
-        if (node, index) in self._wanted and iteration.frame is self._root:
-            self.fetched[Output(node, index)] = value
-        for consumer, position in self._edges.get(Output(node, index), ()):
+        output = Output(node, index)
+        if output in self._fetches and iteration.frame is self._root:
+            self.fetched[output] = value
+        for consumer, position in self._edges.get(output, ()):
             self._arrive(iteration, consumer, position, value)
 
     def _signal(self, node: Node, iteration: Iteration, dead: bool) -> None:
@@ -165,6 +169,9 @@ class TokenMachine:
             self._arrive(iteration, consumer, _CONTROL, DEAD if dead else None)
 
     def _arrive(self, iteration: Iteration, node: Node, position: int, value: Any) -> None:
+        # The rules of readiness. A node needs a token on each data and control input, of its own iteration. It is dead
+        # if any of them is. A Merge needs all controls and the first live value, or all values if all are dead; later
+        # tokens change nothing, since it has fired. A ControlTrigger runs even if its controls are dead.
         if node not in iteration.left:
             iteration.left[node] = len(node.inputs) + len(node.controls)
             iteration.arrived[node] = [DEAD] * len(node.inputs)
@@ -204,6 +211,8 @@ class TokenMachine:
         if frame is None:
             frame = Frame(name, iteration, node.attrs["parallel_iterations"], self._enters[name])
             frame.iterations[0] = Iteration(frame, 0)
+            # Values enter a frame one by one. Until the last Enter has fired, iteration 0 counts one more in flight: it
+            # could otherwise be closed between two of them.
             frame.iterations[0].in_flight = 1  # held until all values of the frame have arrived
             iteration.children[name] = frame
         frame.enters -= 1
@@ -246,6 +255,10 @@ class TokenMachine:
 
     def _close(self, iteration: Iteration | None) -> None:
         """Closes iterations and frames in which nothing more can happen."""
+        # An iteration is over when no node of it is in flight, no inner loop runs in it, and the iteration before it is
+        # over, since only that one could still send it values. Each iteration that closes may let a deferred one
+        # begin, which `parallel_iterations` held back, and may close the next one or the whole frame, whose end in turn
+        # may close an iteration of the outer frame: hence a loop, not recursion, which deep nesting would overflow.
         while iteration is not None and not iteration.in_flight and not iteration.children:
             frame = iteration.frame
             if iteration.index - 1 in frame.iterations:
@@ -267,6 +280,9 @@ class TokenMachine:
 
     def _leave(self, frame: Frame) -> Iteration:
         """Closes a frame: Exits that received no value produce dead ones."""
+        # In all but its last iteration the dead branch of a Switch sends dead tokens to the Exits, which must not leave
+        # the loop: dead values do not pass an Exit (`_exit`). Only the end of the frame shows that an Exit never gets a
+        # live value, as in a loop that was entered by dead values, and then one dead token leaves.
         outer = frame.outer
         assert outer is not None
         del outer.children[frame.name]

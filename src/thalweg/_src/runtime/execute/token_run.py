@@ -61,6 +61,9 @@ class TokenRun:
 
         A run is over when nothing is ready and no node blocks.
         """
+        # One thread at a time drives the machine, which has no lock. A blocking node that finishes adds an event and,
+        # if no thread drives, starts one; giving up the role and looking for events is one step under the lock, so that
+        # no event is left without a driver and none is handled by two.
         with self._lock:
             events, self._events = self._events, deque()
             self._running = bool(events)

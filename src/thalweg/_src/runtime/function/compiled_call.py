@@ -58,15 +58,15 @@ class CompiledCall:
         feeds = [function.inputs[i] for i in self._fed]
         config = ConfigProto(allow_soft_placement=True)
         targets = [operation for operation in function.targets if not any(t.op is operation for t in feeds)]
-        given = [inputs[i].kind.device for i in self._fed]
+        feed_devices = [inputs[i].kind.device for i in self._fed]
         executable = compile_step(
-            feeds, function.outputs, targets, config, devices, members=function.body.members, feed_devices=given
+            feeds, function.outputs, targets, config, devices, members=function.body.members, feed_devices=feed_devices
         )
         if len(devices) > 1:
             on_host = set(executable.host_feeds)
-            self._feed_devices = [devices[0] if i in on_host else device for i, device in enumerate(given)]
-        found = [device or devices[0] for device in executable.fetch_devices]
-        self._kinds = [_kind(tensor, device) for tensor, device in zip(function.outputs, found)]
+            self._feed_devices = [devices[0] if i in on_host else device for i, device in enumerate(feed_devices)]
+        fetch_devices = [device or devices[0] for device in executable.fetch_devices]
+        self._kinds = [_kind(tensor, device) for tensor, device in zip(function.outputs, fetch_devices)]
         return executable
 
     def __call__(self, inputs: Sequence[EagerTensor]) -> list[EagerTensor]:
@@ -123,8 +123,8 @@ class CompiledCall:
         both, results = forward_backward(form.function), operation.outputs
         if len(results) < len(both.forward.outputs):  # a derivative of a higher order than the tapes had when it ran
             results = self._form(len(self._forms))._run(operation.inputs)
-        given = [convert_to_tensor(zeros_like(results[i]) if grads[i] is None else grads[i]) for i in both.received]
-        return both.gradients(form.backward(both.arguments(operation.inputs, results, given)))
+        received = [convert_to_tensor(zeros_like(results[i]) if grads[i] is None else grads[i]) for i in both.received]
+        return both.gradients(form.backward(both.arguments(operation.inputs, results, received)))
 
 
 def _moved(value: Any, device: Device) -> Any:

@@ -36,14 +36,14 @@ def trace(
     """
     graph = FunctionGraph(outer, ordered=True)
     with graph.as_default():
-        given, placeholders = [], []
+        symbolic_leaves, placeholders = [], []
         for leaf in leaves:
             if isinstance(leaf, Spec):
                 placeholders.append(graph.argument(leaf.dtype, leaf.shape, leaf.name or "args"))
-                given.append(placeholders[-1])
+                symbolic_leaves.append(placeholders[-1])
             else:
-                given.append(leaf)
-        args, kwargs = nest.pack_sequence_as(structure, given)
+                symbolic_leaves.append(leaf)
+        args, kwargs = nest.pack_sequence_as(structure, symbolic_leaves)
         result = python_function(*args, **kwargs)
         outputs: list[Tensor] = []
         structured = nest.map_structure(functools.partial(_output, graph, outputs), result, expand_composites=True)
@@ -87,7 +87,7 @@ class ConcreteFunction:
         self.structured_outputs = structured_outputs
         self._arguments = list(placeholders)
         self._captured = dict(graph.captured)
-        self._handles = {eager: own for eager, own in graph.constants.items() if eager.dtype is dtypes.resource}
+        self._handles = {eager: handle for eager, handle in graph.constants.items() if eager.dtype is dtypes.resource}
         inputs = [*placeholders, *self._captured.values(), *self._handles.values()]
         self.function = GraphFunction(f"__inference_{name}_{next(_serial)}", graph, inputs, outputs, graph.effects)
         self._outside = [*self._captured, *self._handles]
@@ -129,15 +129,15 @@ class ConcreteFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function with tensors, in the order of its arguments."""
-        given = nest.flatten([args, kwargs], expand_composites=True)
-        if len(given) != len(self._arguments):
-            raise TypeError(f"{self.name}: expected {len(self._arguments)} tensors, received {len(given)}")
-        tensors = [convert_to_tensor(value, own.dtype) for value, own in zip(given, self._arguments)]
-        for tensor, own in zip(tensors, self._arguments):
-            if not own.shape.is_compatible_with(tensor.shape):
+        values = nest.flatten([args, kwargs], expand_composites=True)
+        if len(values) != len(self._arguments):
+            raise TypeError(f"{self.name}: expected {len(self._arguments)} tensors, received {len(values)}")
+        tensors = [convert_to_tensor(value, argument.dtype) for value, argument in zip(values, self._arguments)]
+        for tensor, argument in zip(tensors, self._arguments):
+            if not argument.shape.is_compatible_with(tensor.shape):
                 raise ValueError(
-                    f"{self.name}: expected {own.dtype.name} of shape {own.shape} for its argument {own.op.name!r}, "
-                    f"received shape {tensor.shape}"
+                    f"{self.name}: expected {argument.dtype.name} of shape {argument.shape} for its argument "
+                    f"{argument.op.name!r}, received shape {tensor.shape}"
                 )
         return self.call_flat(tensors)
 
@@ -172,9 +172,9 @@ class ConcreteFunction:
         for name, function in self.graph._functions.items():
             graph._functions.setdefault(name, function)
         call = stateful_partitioned_call_op if self.function.is_stateful else partitioned_call_op
-        made = call.many(
+        results = call.many(
             [*tensors, *map(convert_to_tensor, self._outside)],
             Tout=[tensor.dtype for tensor in self.outputs],
             f=self.function,
         )
-        return made if isinstance(made, list) else []
+        return results if isinstance(results, list) else []

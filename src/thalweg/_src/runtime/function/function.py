@@ -163,8 +163,8 @@ class Function:
 
             functools.update_wrapper(method, self._python_function)
             if self._signature is not None:
-                own = list(self._signature.parameters.values())[1:]
-                method.__signature__ = self._signature.replace(parameters=own)  # type: ignore[attr-defined]
+                parameters = list(self._signature.parameters.values())[1:]
+                method.__signature__ = self._signature.replace(parameters=parameters)  # type: ignore[attr-defined]
             self._methods[instance] = Function(method, self._input_signature, False, self._relaxes, self._may_create)
         return self._methods[instance]
 
@@ -177,11 +177,11 @@ class Function:
         if stacks.is_plain and not kwargs:
             try:
                 key = (*[(x.kind, x.value.shape) for x in args],)
-                found = self._fast.get(key)
+                cached = self._fast.get(key)
             except (AttributeError, TypeError):
-                found = key = None
-            if found is not None:
-                return found.call_flat(args)
+                cached = key = None
+            if cached is not None:
+                return cached.call_flat(args)
             concrete, tensors = self._prepare(args, kwargs)
             if key is not None and len(tensors) == len(args):
                 self._fast[key] = concrete
@@ -207,15 +207,15 @@ class Function:
             described = [Spec(s.dtype, shapes.as_shape(s.shape), s.name) for s in nest.flatten(self._input_signature)]
         with self._lock:
             key = self._key(structure, described)
-            found = self._concrete.get(key)
-            if found is None and self._relaxes:
+            concrete = self._concrete.get(key)
+            if concrete is None and self._relaxes:
                 key, described = self._relax(structure, described)
-                found = self._concrete.get(key)
-            if found is None:
+                concrete = self._concrete.get(key)
+            if concrete is None:
                 self._warn(key)
-                found = self._trace(structure, described)
-                self._concrete[key] = found
-        return found, tensors
+                concrete = self._trace(structure, described)
+                self._concrete[key] = concrete
+        return concrete, tensors
 
     def _canonical(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
         """Returns the arguments in one form, however they were passed: structure and leaves."""
@@ -254,8 +254,8 @@ class Function:
         graph = get_default_graph()
         where = None if graph.executes or graph.captures else graph
         shown = nest.map_structure(lambda _: None, structure, expand_composites=True)
-        parts = tuple((leaf.dtype, leaf.shape) if isinstance(leaf, Spec) else _identity(leaf) for leaf in described)
-        return where, graph.scopes.device, repr(shown), parts
+        leaf_keys = tuple((leaf.dtype, leaf.shape) if isinstance(leaf, Spec) else _identity(leaf) for leaf in described)
+        return where, graph.scopes.device, repr(shown), leaf_keys
 
     def _relax(self, structure: Any, described: list[Any]) -> tuple[Key, list[Any]]:
         """Returns the arguments with unknown sizes where calls have differed."""
@@ -353,7 +353,7 @@ def _up_to(structure: Any, value: Any) -> list[Any]:
     if isinstance(structure, list | tuple):
         if not isinstance(value, list | tuple) or len(value) != len(structure):
             raise TypeError(f"expected {len(structure)} values as in input_signature, received {value!r}")
-        return [leaf for part, own in zip(structure, value) for leaf in _up_to(part, own)]
+        return [leaf for inner, inner_value in zip(structure, value) for leaf in _up_to(inner, inner_value)]
     return [value]
 
 
@@ -382,8 +382,8 @@ def _identity(leaf: Any) -> Any:
     return type(leaf), leaf
 
 
-def _shown(part: Any) -> str:
-    if isinstance(part, _Same):
-        return f"another {type(part.value).__name__}"
-    first, second = part
+def _shown(leaf_key: Any) -> str:
+    if isinstance(leaf_key, _Same):
+        return f"another {type(leaf_key.value).__name__}"
+    first, second = leaf_key
     return repr(second) if isinstance(first, type) else f"{first.name} of shape {shapes.show(second)}"

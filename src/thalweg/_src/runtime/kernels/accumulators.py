@@ -12,8 +12,8 @@ from thalweg._src.base.dtypes import DType
 from thalweg._src.base.errors import invalid
 from thalweg._src.base.shapes import compatible, show
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.runtime.kernels.registry import Known, kernel, plain_kernel
-from thalweg._src.runtime.kernels.types import TORCH
+from thalweg._src.runtime.kernels.registry import Constant, kernel, plain_kernel
+from thalweg._src.runtime.kernels.types import TORCH, UNSIGNED
 from thalweg._src.runtime.kernels.waiting import failure, require_same, shared
 from thalweg._src.runtime.resources.accumulators import Accumulator, Origin, SparseAccumulator
 from thalweg._src.runtime.resources.devices import Device
@@ -21,33 +21,33 @@ from thalweg._src.runtime.resources.step import Step
 
 Function = Callable[..., Any]
 # dtypes that torch adds and divides
-_TYPES = frozenset(TORCH) - dtypes.QUANTIZED - {dtypes.bool, dtypes.uint16, dtypes.uint32, dtypes.uint64}
+_TYPES = frozenset(TORCH) - dtypes.QUANTIZED - {dtypes.bool, *UNSIGNED}
 _DENSE, _SPARSE = ("CPU", "GPU"), ("CPU",)
 
 
-def _bind_handle(node: Node, device: Device, kind: type[Accumulator]) -> Known:
+def _bind_handle(node: Node, device: Device, kind: type[Accumulator]) -> Constant:
     dtype, shape, reduction = (node.attrs[key] for key in ("dtype", "shape", "reduction_type"))
-    found = shared(node, device, "accumulator", lambda name: kind(name, dtype, shape, reduction))
+    accumulator = shared(node, device, "accumulator", lambda name: kind(name, dtype, shape, reduction))
     require_same(
-        found,
+        accumulator,
         {"kind": kind.__name__, "dtype": dtype.name, "shape": show(shape), "reduction_type": reduction},
         {
-            "kind": type(found).__name__,
-            "dtype": found.dtype.name,
-            "shape": show(found.shape),
-            "reduction_type": found.reduction,
+            "kind": type(accumulator).__name__,
+            "dtype": accumulator.dtype.name,
+            "shape": show(accumulator.shape),
+            "reduction_type": accumulator.reduction,
         },
     )
-    return Known(found)
+    return Constant(accumulator)
 
 
 @kernel("ResourceConditionalAccumulator", devices=_DENSE, dtype=_TYPES)
-def bind_accumulator(node: Node, device: Device) -> Known:
+def bind_accumulator(node: Node, device: Device) -> Constant:
     return _bind_handle(node, device, Accumulator)
 
 
 @kernel("SparseConditionalAccumulator", devices=_SPARSE, dtype=_TYPES)
-def bind_sparse_accumulator(node: Node, device: Device) -> Known:
+def bind_sparse_accumulator(node: Node, device: Device) -> Constant:
     return _bind_handle(node, device, SparseAccumulator)
 
 
@@ -100,8 +100,8 @@ def bind_sparse_apply(node: Node, device: Device) -> Function:
         rows = accumulator.shape[0] if accumulator.shape else None
         if rows is not None and len(indices) and int(indices.max()) >= rows:
             slice_, index = int(indices.argmax()), int(indices.max())
-            known = f"index of slice {slice_} exceeded limits of shape; index is {index} exceeded {rows}"
-            raise invalid(f"Shape mismatch: {known}")
+            text = f"index of slice {slice_} exceeded limits of shape; index is {index} exceeded {rows}"
+            raise invalid(f"Shape mismatch: {text}")
         if has_shape:
             sizes = tuple(shape.tolist()) if shape.ndim == 1 else None
             if sizes is None or sizes[1:] != tuple(values.shape[1:]) or not compatible(accumulator.shape, sizes):

@@ -138,9 +138,9 @@ def bind_mfcc(node: Node, device: Device) -> Callable[..., torch.Tensor]:
             return torch.zeros(*spectrogram.shape[:2], count)  # as TensorFlow does above half the sample rate
         indices, bands_below, weights = (torch.from_numpy(a) for a in _mel_bands(frequencies, rate, bands, low, high))
         magnitudes = spectrogram[:, :, indices].to(torch.float64).sqrt()
-        parts = magnitudes * weights
+        weighted = magnitudes * weights
         energies = torch.zeros(*spectrogram.shape[:2], bands + 2, dtype=torch.float64)
-        energies.index_add_(2, bands_below + 1, parts).index_add_(2, bands_below + 2, magnitudes - parts)
+        energies.index_add_(2, bands_below + 1, weighted).index_add_(2, bands_below + 2, magnitudes - weighted)
         logs = energies[:, :, 1:-1].clamp(min=_FLOOR).log()
         return (logs @ cosines).to(torch.float32)  # type: ignore[no-any-return]
 

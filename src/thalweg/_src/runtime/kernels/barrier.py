@@ -8,12 +8,12 @@ from typing import Any
 import torch
 
 from thalweg._src.base.errors import invalid
+from thalweg._src.base.formats.objects import object_array
 from thalweg._src.base.shapes import compatible, is_fully_defined, show
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.runtime.kernels.queues import batches, slices
-from thalweg._src.runtime.kernels.registry import Known, kernel, plain_kernel
-from thalweg._src.runtime.kernels.strings import string_array
-from thalweg._src.runtime.kernels.waiting import failure, kept, require_same, shared
+from thalweg._src.runtime.kernels.registry import Constant, kernel, plain_kernel
+from thalweg._src.runtime.kernels.waiting import failure, require_same, shared, storable
 from thalweg._src.runtime.resources.barrier import Barrier
 from thalweg._src.runtime.resources.devices import Device
 from thalweg._src.runtime.resources.step import Step
@@ -22,7 +22,7 @@ Function = Callable[..., Any]
 
 
 @kernel("Barrier", devices=("CPU",))
-def bind_barrier(node: Node, device: Device) -> Known:
+def bind_barrier(node: Node, device: Device) -> Constant:
     types, shapes, capacity = (node.attrs[key] for key in ("component_types", "shapes", "capacity"))
     if shapes and len(shapes) != len(types):
         raise invalid(f"{len(types)} component types, but {len(shapes)} shapes")
@@ -31,11 +31,10 @@ def bind_barrier(node: Node, device: Device) -> Known:
             raise invalid(f"component {index} has shape {show(shape)}, expected a fully defined one that is not empty")
     if capacity != -1:
         raise invalid(f"capacity is {capacity}: a barrier is unbounded, expected -1")
-    found = shared(node, device, "barrier", lambda name: Barrier(name, types, tuple(shapes), capacity))
-    require_same(
-        found, {"component types": types, "shapes": shapes}, {"component types": found.dtypes, "shapes": found.shapes}
-    )
-    return Known(found)
+    barrier = shared(node, device, "barrier", lambda name: Barrier(name, types, tuple(shapes), capacity))
+    actual = {"component types": barrier.dtypes, "shapes": barrier.shapes}
+    require_same(barrier, {"component types": types, "shapes": shapes}, actual)
+    return Constant(barrier)
 
 
 def _require(handle: Any) -> Barrier:
@@ -64,7 +63,7 @@ def bind_insert(node: Node, device: Device) -> Function:
                 f"Shape mismatch in component {component} of {barrier}. Expected {show(barrier.shapes[component])}, "
                 f"got {show(tuple(values.shape[1:]))}"
             )
-        barrier.insert(component, keys.tolist(), slices(kept(values), apart=True))
+        barrier.insert(component, keys.tolist(), slices(storable(values), apart=True))
 
     return insert
 
@@ -90,7 +89,7 @@ def bind_take(node: Node, device: Device) -> Function:
                 fail(step, invalid(f"elements of {barrier} cannot be stacked: {error}"))
                 return
             indices = torch.tensor([element[0] for element in elements], dtype=torch.int64)
-            finish(indices, string_array([element[1] for element in elements], (len(elements),)), *values)
+            finish(indices, object_array([element[1] for element in elements], (len(elements),)), *values)
 
         barrier.take(int(num_elements), allow_small, step, join, fail)
 

@@ -65,17 +65,17 @@ def _by_power_series(x: Tensor, order: int) -> tuple[Tensor, Tensor]:
 
 def _by_recurrence(x: Tensor, order: int) -> tuple[Tensor, Tensor]:
     """Returns J and Y for x between 5 and 25 from J of all orders, by Miller's downward recurrence."""
-    found = [torch.zeros_like(x), torch.full_like(x, 1e-200)]
+    orders = [torch.zeros_like(x), torch.full_like(x, 1e-200)]
     for n in range(80, 0, -1):
-        found.append(2 * n / x * found[-1] - found[-2])
-    found.reverse()
-    scale = found[0] + 2 * torch.stack(found[2::2]).sum(0)
-    y = (torch.log(x / 2) + np.euler_gamma - order) * found[order]
+        orders.append(2 * n / x * orders[-1] - orders[-2])
+    orders.reverse()
+    scale = orders[0] + 2 * torch.stack(orders[2::2]).sum(0)
+    y = (torch.log(x / 2) + np.euler_gamma - order) * orders[order]
     for k in range(1, 38):
         weight = (2 * k + 1) / (k * (k + 1)) if order else 2 / k
-        y = y + (weight if k % 2 else -weight) * found[2 * k + order]
-    pole = found[0] / x if order else 0.0
-    return found[order] / scale, 2 / math.pi * (y - pole) / scale
+        y = y + (weight if k % 2 else -weight) * orders[2 * k + order]
+    pole = orders[0] / x if order else 0.0
+    return orders[order] / scale, 2 / math.pi * (y - pole) / scale
 
 
 def _by_asymptotic_series(x: Tensor, order: int) -> tuple[Tensor, Tensor]:

@@ -120,12 +120,12 @@ def _weights(node: Node, device: Device) -> Array:
     require(not path or not listed, "vocab_file and unigrams are mutually exclusive", expected="one of the two")
     require(bool(path or listed), "neither vocab_file nor unigrams is given", expected="one of the two")
     require(0 <= reserved <= _MOST_WEIGHT, f"num_reserved_ids is {reserved}", expected="at least 0")
-    given = np.array(_read(path, device) if path else listed, np.float32)
+    weights = np.array(_read(path, device) if path else listed, np.float32)
     with np.errstate(all="ignore"):
-        given = np.power(given, np.float32(node.attrs["distortion"]))
+        weights = np.power(weights, np.float32(node.attrs["distortion"]))
     shard, count = node.attrs["shard"], node.attrs["num_shards"]
     require(shard < count, f"shard is {shard}", expected=f"less than num_shards = {count}")
-    return np.concatenate([np.zeros(reserved, np.float32), given])[shard::count]
+    return np.concatenate([np.zeros(reserved, np.float32), weights])[shard::count]
 
 
 def _read(path: str, device: Device) -> list[float]:
@@ -193,7 +193,7 @@ def bind_sampler(node: Node, device: Device) -> Callable[..., Any]:
         _require_in_range(classes, chances.limit)
         with lock:
             drawn, tries = _distinct(chances, count, random) if unique else (chances.draw(count, random), count)
-            expected = [_expected(chances.probability(found), count, tries) for found in (classes, drawn)]
+            expected = [_expected(chances.probability(group), count, tries) for group in (classes, drawn)]
             if isinstance(chances, Learned):
                 chances.learn(classes.reshape(-1))
         return torch.from_numpy(drawn), *map(torch.from_numpy, expected)
@@ -223,9 +223,9 @@ def bind_hits(node: Node, device: Device) -> Callable[..., Any]:
         _require_columns(true_classes, num_true)
         require(sampled.ndim == 1, f"sampled_candidates has rank {sampled.ndim}", expected="a vector")
         ordered, order = torch.sort(sampled, stable=True)
-        wanted = true_classes.reshape(-1).contiguous()  # a fed column may be strided
-        last = torch.searchsorted(ordered, wanted, right=True) - 1  # among equal candidates, the last one counts
-        (hits,) = torch.nonzero((last >= 0) & (ordered[last] == wanted), as_tuple=True) if len(ordered) else (last[:0],)
+        labels = true_classes.reshape(-1).contiguous()  # a fed column may be strided
+        last = torch.searchsorted(ordered, labels, right=True) - 1  # among equal candidates, the last one counts
+        (hits,) = torch.nonzero((last >= 0) & (ordered[last] == labels), as_tuple=True) if len(ordered) else (last[:0],)
         weights = torch.full(hits.shape, torch.finfo(torch.float32).min, device=hits.device)
         return (hits // num_true).to(torch.int32), order[last[hits]], weights
 

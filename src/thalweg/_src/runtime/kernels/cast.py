@@ -13,9 +13,9 @@ from thalweg._src.runtime.resources.devices import Device
 
 @kernel("Cast")
 def bind_cast(node: Node, device: Device) -> Call:
-    source, wanted = node.attrs["SrcT"], node.attrs["DstT"]
-    if source not in TORCH or wanted not in TORCH:
-        raise errors.UnimplementedError(None, None, f"Cast {source.name} to {wanted.name} is not supported")
-    drops_imaginary = source.is_complex and not (wanted.is_complex or wanted.is_bool)
+    source, target = node.attrs["SrcT"], node.attrs["DstT"]
+    if source not in TORCH or target not in TORCH:
+        raise errors.UnimplementedError(None, None, f"Cast {source.name} to {target.name} is not supported")
+    drops_imaginary = source.is_complex and not (target.is_complex or target.is_bool)
     value = Call(torch.real, (Input(0),)) if drops_imaginary else Input(0)
-    return Call(torch.Tensor.to, (value, TORCH[wanted]))
+    return Call(torch.Tensor.to, (value, TORCH[target]))

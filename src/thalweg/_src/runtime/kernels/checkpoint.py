@@ -76,12 +76,12 @@ def bind_save(node: Node, device: Device) -> Callable[..., None]:
 
 def _variables(node: Node, device: Device) -> dict[int, VariableResource]:
     """Returns the variables of this device that are saved, by position, without those that were read under a lock."""
-    found = {}
+    variables = {}
     for index, (producer, _) in enumerate(node.inputs[3:]):
         handle = producer.inputs[0][0] if producer.type == "ReadVariableOp" else None
         if handle is not None and handle.type == "VarHandleOp" and LOCK_DEVICE not in handle.attrs:
-            found[index] = find_variable(handle, device)
-    return found
+            variables[index] = find_variable(handle, device)
+    return variables
 
 
 def _one_moment(variables: dict[int, VariableResource], values: list[Any]) -> list[Any]:
@@ -100,28 +100,28 @@ def _planned(names: list[str], specs: list[str], types: tuple[DType, ...], value
     """Returns name, type, full shape and slice, after all checks that are possible before anything is written."""
     plan: _Plan = []
     for name, spec, dtype, value in zip(names, specs, types, values, strict=True):
-        shape, part = tuple(value.shape), None
+        shape, slice_ = tuple(value.shape), None
         if spec:
             try:
-                shape, part = slices.parse(spec)
-                sizes = [length for _, length in part.within(shape)]
+                shape, slice_ = slices.parse(spec)
+                sizes = [length for _, length in slice_.within(shape)]
             except ValueError as error:
                 raise invalid(f"tensor {name!r}: {error}") from None
             if sizes != list(value.shape):
                 raise invalid(f"tensor {name!r} has shape {list(value.shape)}, its slice {spec!r} has shape {sizes}")
-        plan.append((name, dtype, shape, part))
+        plan.append((name, dtype, shape, slice_))
     return plan
 
 
 def _write(path: str, plan: _Plan, values: list[Any], rest: Callable[[], None] | None = None) -> None:
     with BundleWriter(path, rest) as writer:
-        for index, (name, dtype, shape, part) in enumerate(plan):
+        for index, (name, dtype, shape, slice_) in enumerate(plan):
             value, values[index] = values[index], None  # releases each value once it is written
             data = value.ravel().tolist() if dtype is dtypes.string else _bytes(value)
-            if part is None:
+            if slice_ is None:
                 writer.add(name, dtype, shape, data)
             else:
-                writer.add_slice(name, shape, part, dtype, data)
+                writer.add_slice(name, shape, slice_, dtype, data)
         writer.finish()
 
 
@@ -143,8 +143,8 @@ def bind_save_in_table(node: Node, device: Device) -> Callable[..., None]:
         write_table_checkpoint(
             _path(path),
             (
-                (name, dtype, shape, part, value.ravel().tolist() if dtype is dtypes.string else _bytes(value))
-                for (name, dtype, shape, part), value in zip(plan, values)
+                (name, dtype, shape, slice_, value.ravel().tolist() if dtype is dtypes.string else _bytes(value))
+                for (name, dtype, shape, slice_), value in zip(plan, values)
             ),
         )
 
@@ -159,9 +159,9 @@ def bind_restore(node: Node, device: Device) -> Callable[..., Any]:
     def restore(prefix: Array, names: Array, specs: Array) -> Any:
         path = checkpoint_path(prefix, device)
         with open_checkpoint(path) as reader:
-            wanted = list(zip(_texts(names), _texts(specs), types, strict=True))
-            _require_present(reader, wanted)
-            result = _restored(reader, wanted, is_mapped(path))
+            requests = list(zip(_texts(names), _texts(specs), types, strict=True))
+            _require_present(reader, requests)
+            result = _restored(reader, requests, is_mapped(path))
         return result[0] if len(result) == 1 else result
 
     return restore
@@ -173,33 +173,33 @@ def bind_restore_one(node: Node, device: Device) -> Callable[..., Any]:
     _require_tensors((dtype,))
 
     def restore(pattern: Array, name: Array, spec: Array | None = None) -> Any:
-        wanted = [(*_texts(name.reshape(1)), "" if spec is None else _texts(spec.reshape(1))[0], dtype)]
+        requests = [(*_texts(name.reshape(1)), "" if spec is None else _texts(spec.reshape(1))[0], dtype)]
         with open_checkpoint(checkpoint_path(pattern, device)) as reader:
-            _require_present(reader, wanted)
-            return _restored(reader, wanted, False)[0]
+            _require_present(reader, requests)
+            return _restored(reader, requests, False)[0]
 
     return restore
 
 
-def _require_present(reader: BundleReader, wanted: list[tuple[str, str, DType]]) -> None:
+def _require_present(reader: BundleReader, requests: list[tuple[str, str, DType]]) -> None:
     """Checks names and types of all tensors before any is read; one error lists all that are missing."""
-    missing = [name for name, _, _ in wanted if name not in reader]
+    missing = [name for name, _, _ in requests if name not in reader]
     if missing:
         keys = ", ".join(missing)
         raise errors.NotFoundError(None, None, f"Key {keys} not found in checkpoint {reader.prefix}")
-    for name, spec, dtype in wanted:
-        found = reader.entry(name).dtype
-        if found is not dtype:
+    for name, spec, dtype in requests:
+        stored_type = reader.entry(name).dtype
+        if stored_type is not dtype:
             raise invalid(
-                f"tensor {name!r} is {found.name} in the checkpoint {reader.prefix}, {dtype.name} was requested"
+                f"tensor {name!r} is {stored_type.name} in the checkpoint {reader.prefix}, {dtype.name} was requested"
             )
         reader.require_room(name, spec)
 
 
-def _restored(reader: BundleReader, wanted: list[tuple[str, str, DType]], maps: bool) -> tuple[Any, ...]:
+def _restored(reader: BundleReader, requests: list[tuple[str, str, DType]], maps: bool) -> tuple[Any, ...]:
     result: list[Any] = []
     buffers: list[tuple[str, str, Array]] = []
-    for name, spec, dtype in wanted:
+    for name, spec, dtype in requests:
         if dtype is dtypes.string:
             result.append(reader.strings(name, spec))
             continue

@@ -26,11 +26,11 @@ def bind_alone(node: Node, device: Device) -> Function:
     """Returns the kernel of a group of one member; larger groups are lowered."""
     if node.attrs["group_size"] != 1 or not node.inputs:
         raise invalid("collectives in unstructured control flow cannot run")
-    wanted = node.attrs.get("shape")
+    shape = node.attrs.get("shape")
 
     def alone(step: Step, finish: Function, value: Any) -> None:
-        if node.type == "CollectiveBcastSend" and not compatible(tuple(value.shape), wanted):
-            raise invalid(f"the shape {list(value.shape)} of the input is not that of the broadcast, {show(wanted)}")
+        if node.type == "CollectiveBcastSend" and not compatible(tuple(value.shape), shape):
+            raise invalid(f"the shape {list(value.shape)} of the input is not that of the broadcast, {show(shape)}")
         if node.type == "CollectiveGather" and not value.dim():
             raise invalid("a scalar cannot be gathered; expected rank 1 or more")
         finish(value)
@@ -111,7 +111,7 @@ class _Bucket:
         """Returns the values, flat, in one tensor."""
         flat = [value.reshape(-1) for value in values]
         buffer = self._free.pop() if self._free else None
-        if buffer is None or buffer.numel() != sum(each.numel() for each in flat) or not _is_alone(buffer):
+        if buffer is None or buffer.numel() != sum(vector.numel() for vector in flat) or not _is_alone(buffer):
             buffer = torch.cat(flat) if len(flat) > 1 else flat[0].clone()
         elif len(flat) > 1:
             torch.cat(flat, out=buffer)
@@ -137,16 +137,16 @@ class _Started:
         def arrive(result: torch.Tensor) -> None:
             if self._divisor != 1:
                 result.div_(self._divisor, rounding_mode=None if result.is_floating_point() else "trunc")
-            finish(*self._parts(result))
+            finish(*self._split(result))
 
         self._pending.wait(arrive)
 
-    def _parts(self, result: torch.Tensor) -> list[torch.Tensor]:
+    def _split(self, result: torch.Tensor) -> list[torch.Tensor]:
         shapes = self._shapes
         if len(shapes) == 1:
             return [result.view(shapes[0])]
-        parts = torch.split_with_sizes(result, [shape.numel() for shape in shapes])
-        return [part.view(shape) for part, shape in zip(parts, shapes)]
+        pieces = torch.split_with_sizes(result, [shape.numel() for shape in shapes])
+        return [piece.view(shape) for piece, shape in zip(pieces, shapes)]
 
 
 @kernel("_CollectiveWait")

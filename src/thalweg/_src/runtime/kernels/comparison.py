@@ -11,7 +11,8 @@ import torch
 from thalweg._src.base import dtypes, errors
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.runtime.kernels.registry import Call, Input, kernel
-from thalweg._src.runtime.kernels.unsigned import UNSIGNED, by_bits, by_order, by_value, on_host
+from thalweg._src.runtime.kernels.types import UNSIGNED
+from thalweg._src.runtime.kernels.unsigned import by_bits, by_order, by_value, on_host
 from thalweg._src.runtime.resources.devices import Device
 
 Function = Callable[..., Any]

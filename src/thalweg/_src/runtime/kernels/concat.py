@@ -21,15 +21,15 @@ def bind_concat(node: Node, device: Device) -> Function | Call:
     count = node.attrs["N"]
     axis = node.constant(count)
     # torch skips empty vectors of any rank, which TensorFlow rejects; known ranks have been checked before.
-    known = all(node.input_shape(i) is not None for i in range(count))
-    if axis is not None and known:
+    has_ranks = all(node.input_shape(i) is not None for i in range(count))
+    if axis is not None and has_ranks:
         return Call(torch.cat, ([Input(i) for i in range(count)], int(axis)))
 
     def concat(*values: torch.Tensor) -> torch.Tensor:
-        *parts, where = values
-        if any(part.ndim != parts[0].ndim for part in parts):
-            concatenated([tuple(part.shape) for part in parts], None)
-        return torch.cat(parts, int(where))
+        *tensors, where = values
+        if any(tensor.ndim != tensors[0].ndim for tensor in tensors):
+            concatenated([tuple(tensor.shape) for tensor in tensors], None)
+        return torch.cat(tensors, int(where))
 
     return concat
 
@@ -63,9 +63,9 @@ def bind_pack_strings(node: Node, device: Device) -> Function:
     return lambda *values: np.stack(values, axis)
 
 
-def one_or_all(parts: Any) -> Any:
+def one_or_all(outputs: Any) -> Any:
     """Returns the outputs of a node as a program expects them: a single value, or a sequence of several."""
-    return parts[0] if len(parts) == 1 else parts
+    return outputs[0] if len(outputs) == 1 else outputs
 
 
 @kernel("Unpack")
@@ -93,7 +93,7 @@ def bind_unpack_strings(node: Node, device: Device) -> Function:
             raise ShapeError(
                 f"dimension {axis} has size {value.shape[axis]}", expected=f"size num = {count}", hint=None
             )
-        return one_or_all([np.asarray(part, dtype=object) for part in np.moveaxis(value, axis, 0)])
+        return one_or_all([np.asarray(row, dtype=object) for row in np.moveaxis(value, axis, 0)])
 
     return unpack
 

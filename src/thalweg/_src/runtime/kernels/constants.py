@@ -12,20 +12,20 @@ from thalweg._src.base import dtypes, errors
 from thalweg._src.base.errors import invalid
 from thalweg._src.base.shapes import compact, compatible, show
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.runtime.kernels.registry import Call, Input, Known, kernel, plain_kernel
+from thalweg._src.runtime.kernels.registry import Call, Constant, Input, kernel, plain_kernel
 from thalweg._src.runtime.kernels.types import from_numpy
 from thalweg._src.runtime.resources.devices import Device
 
 
 @kernel("Const")
-def bind_constant(node: Node, device: Device) -> Known:
-    return Known(from_numpy(node.attrs["value"], node.dtypes[0], device.torch))
+def bind_constant(node: Node, device: Device) -> Constant:
+    return Constant(from_numpy(node.attrs["value"], node.dtypes[0], device.torch))
 
 
 @kernel("NoOp")
-def bind_no_op(node: Node, device: Device) -> Known:
+def bind_no_op(node: Node, device: Device) -> Constant:
     """Does nothing: the generated program already orders the nodes as its control inputs require."""
-    return Known()
+    return Constant()
 
 
 @kernel("_Arg")
@@ -35,12 +35,12 @@ def bind_arg(node: Node, device: Device) -> NoReturn:
 
 @kernel("Placeholder")
 def bind_placeholder(node: Node, device: Device) -> Callable[[], NoReturn]:
-    known = dtypes.native_name(node.dtypes[0])
+    description = dtypes.native_name(node.dtypes[0])
     if node.shapes[0] is not None:
-        known += f" and shape {compact(node.shapes[0])}"
+        description += f" and shape {compact(node.shapes[0])}"
 
     def missing() -> NoReturn:
-        raise invalid(f"You must feed a value for placeholder tensor '{node.name}' with dtype {known}")
+        raise invalid(f"You must feed a value for placeholder tensor '{node.name}' with dtype {description}")
 
     return missing
 

@@ -14,16 +14,14 @@ from thalweg._src.graph.ops.equation import ELLIPSIS, Equation, Term, parse
 from thalweg._src.graph.ops.shape_functions import require
 from thalweg._src.runtime.kernels.registry import Call, Input, kernel, plain_kernel
 from thalweg._src.runtime.kernels.reshape import Function
-from thalweg._src.runtime.kernels.types import INTEGERS, TORCH
+from thalweg._src.runtime.kernels.types import INTEGERS, TORCH, TORCH_UNSIGNED
 from thalweg._src.runtime.resources.devices import Device
-
-_WIDE = (torch.uint16, torch.uint32, torch.uint64)
 
 
 @plain_kernel("Cross")
 def _cross(a: torch.Tensor, b: torch.Tensor) -> Any:
     require(a.shape == b.shape, f"b has shape {show(tuple(b.shape))}", expected=f"that of a, {show(tuple(a.shape))}")
-    if a.dtype in _WIDE:
+    if a.dtype in TORCH_UNSIGNED:
         return torch.linalg.cross(a.to(torch.int64), b.to(torch.int64)).to(a.dtype)
     return torch.linalg.cross(a, b)
 
@@ -94,8 +92,8 @@ def _written(equation: Equation) -> str:
     """Returns the equation with single-letter labels, each once in the output, as torch requires."""
     letters: dict[str, str] = {}
 
-    def written(part: str) -> str:
-        return "".join(letters.setdefault(label, ascii_letters[len(letters)]) for label in part)
+    def written(labels: str) -> str:
+        return "".join(letters.setdefault(label, ascii_letters[len(letters)]) for label in labels)
 
     def term(t: Term) -> str:
         return written(t.before) + (ELLIPSIS if t.ellipsis else "") + written(t.after)
@@ -120,6 +118,6 @@ def _diagonal(value: torch.Tensor, equation: Equation, shape: Any) -> torch.Tens
             second = left.index(label, first + 1)
             view = view.diagonal(0, first, second)  # the diagonal dimension comes last
             left = [name for i, name in enumerate(left) if i not in (first, second)] + [label]
-    wanted = list(dict.fromkeys(names))
-    view.permute([left.index(name) for name in wanted]).copy_(value)
+    distinct = list(dict.fromkeys(names))
+    view.permute([left.index(name) for name in distinct]).copy_(value)
     return result

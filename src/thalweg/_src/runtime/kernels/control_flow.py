@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.runtime.kernels.registry import Call, Input, Known, kernel, plain_kernel
+from thalweg._src.runtime.kernels.registry import Call, Constant, Input, kernel, plain_kernel
 from thalweg._src.runtime.kernels.types import TORCH
 from thalweg._src.runtime.resources.devices import Device
 
@@ -23,12 +23,12 @@ def bind_by_engine(node: Node, device: Device) -> Callable[..., Any]:
     return _same
 
 
-plain_kernel("ControlTrigger")(Known())
+plain_kernel("ControlTrigger")(Constant())
 
 
 @kernel("_AsNumber")
-def bind_as_number(node: Node, device: Device) -> Callable[..., Any] | Known:
-    return torch.Tensor.item if node.inputs else Known(node.attrs["value"].item())
+def bind_as_number(node: Node, device: Device) -> Callable[..., Any] | Constant:
+    return torch.Tensor.item if node.inputs else Constant(node.attrs["value"].item())
 
 
 @kernel("_AsTensor")

@@ -99,7 +99,7 @@ class _StaticConvolution:
         self.window = window_of(node.attrs)
         self.layout = Layout(self.window)
         self.depthwise = _is_depthwise(node)
-        self.known = False
+        self.is_static = False
         if image is None or filter is None:
             return
         sizes, channels = self.window.spatial(image), self.window.channels(image)
@@ -107,7 +107,7 @@ class _StaticConvolution:
             return
         pads = self.window.pads(sizes, filter[:-2])
         assert pads is not None
-        self.known = True
+        self.is_static = True
         self.sizes = sizes
         self.kernel = filter[:-2]
         self.groups = channels if self.depthwise else channels // filter[-2]
@@ -117,7 +117,7 @@ class _StaticConvolution:
 @kernel("Conv2D", "Conv3D", "DepthwiseConv2dNative", cpu_types=INTEGERS)
 def bind_convolution(node: Node, device: Device) -> Function | Call:
     conv = _StaticConvolution(node, node.input_shape(0), node.input_shape(1))
-    if conv.known:
+    if conv.is_static:
         call, packed = _convolution_call(conv, None), _packed(conv, node, device)
         return conv.layout.leaving(call if packed is None else _by_onednn(call, packed))
     window, layout, depthwise = conv.window, conv.layout, conv.depthwise
@@ -160,7 +160,7 @@ def bind_backprop_input(node: Node, device: Device) -> Function | Call:
     conv = _StaticConvolution(node, shape, filter)
     grad = node.input_shape(2)
     sure = node.inputs[0][0].type == "Shape" or (shape and grad and shape[0] is not None and shape[0] == grad[0])
-    if conv.known and conv.before is None and grad is not None and sure and node.attrs["T"].is_floating:
+    if conv.is_static and conv.before is None and grad is not None and sure and node.attrs["T"].is_floating:
         extra = _output_padding(conv)
         if extra is not None:
             return conv.layout.leaving(_transposed_call(conv, extra))
@@ -223,7 +223,7 @@ def bind_backprop_filter(node: Node, device: Device) -> Function | Call:
     conv = _StaticConvolution(node, node.input_shape(0), filter)
     grad = node.input_shape(2)
     sure = node.inputs[1][0].type in ("Shape", "Const")
-    if conv.known and sure and grad is not None and None not in conv.window.spatial(grad):
+    if conv.is_static and sure and grad is not None and None not in conv.window.spatial(grad):
         return _filter_call(conv, filter, device.type == "CPU")
     window, layout, depthwise = conv.window, conv.layout, conv.depthwise
 
@@ -236,8 +236,8 @@ def bind_backprop_filter(node: Node, device: Device) -> Function | Call:
 
 def _filter_call(conv: _StaticConvolution, filter: Any, in_order: bool) -> Call:
     """Returns the filter gradient's call; in_order: in the memory layout of host filters, in which updates read it."""
-    *kernel, taken, given = filter
-    inner = [taken * given, 1, *kernel] if conv.depthwise else [given, taken, *kernel]
+    *kernel, num_in, num_out = filter
+    inner = [num_in * num_out, 1, *kernel] if conv.depthwise else [num_out, num_in, *kernel]
     x = conv.layout.entering(Input(0))
     if conv.before is not None:
         x = Call(torch.constant_pad_nd, (x, conv.before))
@@ -258,13 +258,13 @@ def _filter_call(conv: _StaticConvolution, filter: Any, in_order: bool) -> Call:
 def _to_filter(x: Tensor, sizes: list[int], grad: Tensor, window: Window, layout: Layout, depthwise: bool) -> Tensor:
     if x.numel() == 0 or grad.numel() == 0:
         return x.new_zeros(sizes)
-    *kernel, taken, given = sizes
+    *kernel, num_in, num_out = sizes
     pads = window.pads(tuple(x.shape[2:]), tuple(kernel))
     assert pads is not None
     padding, before = _split_padding(pads)
     if before is not None:
         x = torch.constant_pad_nd(x, before)
-    like = x.new_empty([taken * given, 1, *kernel] if depthwise else [given, taken, *kernel])
+    like = x.new_empty([num_in * num_out, 1, *kernel] if depthwise else [num_out, num_in, *kernel])
     zeros, groups = [0] * window.rank, x.shape[1] // like.shape[1]
     result: Tensor = _backward(
         grad, x, like, None, window.strides, padding, window.dilations, False, zeros, groups, _OF_FILTER
@@ -285,7 +285,7 @@ def bind_fused_convolution(node: Node, device: Device) -> Function | Call:
     if len(node.inputs) != 3 or node.input_dtype(2) is not node.attrs["T"]:
         raise invalid(f"{fused} takes one bias of the filter's type")
     conv = _StaticConvolution(node, node.input_shape(0), node.input_shape(1))
-    if not conv.known:
+    if not conv.is_static:
         window, layout = conv.window, conv.layout
         ending = _interpreted(activate(Call(torch.positive, (Input(0),)), fused[1:], node))
 

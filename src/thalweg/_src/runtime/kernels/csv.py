@@ -10,10 +10,11 @@ import numpy as np
 from thalweg._src.base import dtypes
 from thalweg._src.base.dtypes import DType
 from thalweg._src.base.errors import invalid
+from thalweg._src.base.formats.objects import object_array
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.runtime.kernels.decoding import number_tensor, parse_number
 from thalweg._src.runtime.kernels.registry import Call, Input, kernel
-from thalweg._src.runtime.kernels.strings import as_bytes, string_array
+from thalweg._src.runtime.kernels.strings import as_bytes
 from thalweg._src.runtime.resources.devices import Device
 
 Array = np.ndarray[Any, Any]
@@ -105,7 +106,7 @@ def _column(field: int, texts: list[bytes], dtype: DType, default: list[Any], mi
     if not default and any(absent):
         raise invalid(f"record {absent.index(True)} has no value for field {field}, which has no default")
     if dtype is dtypes.string:
-        return string_array([default[0] if gone else text for text, gone in zip(texts, absent)], shape)
+        return object_array([default[0] if gone else text for text, gone in zip(texts, absent)], shape)
     numbers = [default[0] if gone else parse_number(text, dtype) for text, gone in zip(texts, absent)]
     if None in numbers:
         record = numbers.index(None)

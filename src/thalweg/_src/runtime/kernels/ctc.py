@@ -99,13 +99,13 @@ def _from_sparse(
     require_inside(indices, shape)
     require_order(indices, indices[:, 0] * max(shape[1], 1) + indices[:, 1])
     owners = indices[:, 0]
-    given = torch.bincount(owners, minlength=batch)
-    if not bool(given.all()):
-        raise invalid(f"example {int((given == 0).int().argmax())} has no labels")
-    kept = torch.ones_like(owners, dtype=torch.bool)
+    counts = torch.bincount(owners, minlength=batch)
+    if not bool(counts.all()):
+        raise invalid(f"example {int((counts == 0).int().argmax())} has no labels")
+    mask = torch.ones_like(owners, dtype=torch.bool)
     if collapse:
-        kept[1:] = (values[1:] != values[:-1]) | (owners[1:] != owners[:-1])
-    values, owners = values[kept].long(), owners[kept]
+        mask[1:] = (values[1:] != values[:-1]) | (owners[1:] != owners[:-1])
+    values, owners = values[mask].long(), owners[mask]
     # A label that is not a class ends a row if the blank is the last class.
     null = values >= classes - 1 if last else torch.zeros_like(values, dtype=torch.bool)
     late = null[:-1] & ~null[1:] & (owners[1:] == owners[:-1])
@@ -120,7 +120,7 @@ def _from_sparse(
     columns = torch.arange(len(owners)) - (lengths.cumsum(0) - lengths)[owners]
     rows = torch.zeros((batch, max(1, int(lengths.max()))), dtype=torch.int64)
     rows[owners, columns] = values
-    return Labels(rows, lengths), given
+    return Labels(rows, lengths), counts
 
 
 @kernel("CTCLoss", "CTCLossV2")
@@ -137,12 +137,12 @@ def bind_loss(node: Node, device: Device) -> Callable[..., Any]:
         )
         require_time_steps(lengths, time)
         require(int(lengths.min()) >= 0, "a sequence_length is negative", expected="at least 0")
-        labels, given = _from_sparse(indices, values, batch, classes, last, collapse)
-        too_long = given > lengths
+        labels, counts = _from_sparse(indices, values, batch, classes, last, collapse)
+        too_long = counts > lengths
         if not ignore and bool(too_long.any()):
             example = int(too_long.int().argmax())
             raise invalid(
-                f"example {example} has more labels than time steps: {int(given[example])} labels, "
+                f"example {example} has more labels than time steps: {int(counts[example])} labels, "
                 f"{int(lengths[example])} steps; hint: ignore_longer_outputs_than_inputs skips it"
             )
         losses, gradient = forward_backward(inputs, labels, lengths.tolist(), classes - 1 if last else 0, merge)

@@ -18,13 +18,13 @@ _NOTHING = -1  # instead of a label: a blank, or a repetition of the previous la
 _FACTOR = 6364136223846793005  # odd, so that the hashes of different prefixes stay distinct
 
 
-def _as_sparse(labels: torch.Tensor, kept: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def _as_sparse(labels: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Returns indices, values and shape of a sparse tensor of the labels kept in each row, without gaps."""
-    rows, columns = torch.nonzero(kept, as_tuple=True)
-    positions = kept.cumsum(1)
-    width = int(positions[:, -1].max()) if kept.numel() else 0
+    rows, columns = torch.nonzero(mask, as_tuple=True)
+    positions = mask.cumsum(1)
+    width = int(positions[:, -1].max()) if mask.numel() else 0
     indices = torch.stack([rows, positions[rows, columns] - 1], 1)
-    return indices, labels[rows, columns], torch.tensor([len(kept), width], dtype=torch.int64)
+    return indices, labels[rows, columns], torch.tensor([len(mask), width], dtype=torch.int64)
 
 
 @kernel("CTCGreedyDecoder")
@@ -39,11 +39,11 @@ def bind_greedy(node: Node, device: Device) -> Callable[..., Any]:
         require(inside, f"blank_index is {blank_index}", expected=f"a class in [{-classes}, {classes})")
         best, labels = inputs.max(2)
         moments = torch.arange(time, device=inputs.device)[:, None] < lengths
-        kept = moments & (labels != blank_index % classes)
+        mask = moments & (labels != blank_index % classes)
         if merge:
-            kept[1:] &= labels[1:] != labels[:-1]
+            mask[1:] &= labels[1:] != labels[:-1]
         score = -torch.where(moments, best, 0).sum(0)
-        return *_as_sparse(labels.t(), kept.t()), score[:, None]
+        return *_as_sparse(labels.t(), mask.t()), score[:, None]
 
     return decode
 
@@ -82,10 +82,10 @@ class Beam:
         # Every prefix may also grow by a label, unless the longer prefix is in the beam already.
         same = torch.arange(classes, device=scores.device) == self.last[:, :, None]
         children = torch.where(same, self.blank[:, :, None], self.total[:, :, None]) + scores[:, None, :classes]
-        known = torch.zeros((batch, size, classes + 1), dtype=torch.bool, device=scores.device).reshape(batch, -1)
+        in_beam = torch.zeros((batch, size, classes + 1), dtype=torch.bool, device=scores.device).reshape(batch, -1)
         place = torch.where(has_parent, parent * (classes + 1) + self.last % (classes + 1), size * (classes + 1) - 1)
-        known.scatter_(1, place, True)
-        children = children.masked_fill(known.reshape(batch, size, -1)[:, :, :classes], -torch.inf)
+        in_beam.scatter_(1, place, True)
+        children = children.masked_fill(in_beam.reshape(batch, size, -1)[:, :, :classes], -torch.inf)
         children = torch.where(active[:, :, None], children, -torch.inf)
         label, blank = torch.where(active, label, self.label), torch.where(active, blank, self.blank)
         total = torch.where(active, total, self.total)
@@ -142,11 +142,11 @@ def _best(
     others = (total[:, None, :] > total[:, :, None]).sum(2) + siblings.sum(2)
     lost = torch.zeros_like(threatened)
     while True:
-        found = others + torch.where(before & ~lost[:, :, None], above, 0).sum(1) >= width
-        found &= threatened & ~lost.gather(1, parent)
-        if torch.equal(found, lost):
+        dropped = others + torch.where(before & ~lost[:, :, None], above, 0).sum(1) >= width
+        dropped &= threatened & ~lost.gather(1, parent)
+        if torch.equal(dropped, lost):
             break
-        lost = found
+        lost = dropped
     return torch.cat([total, children.masked_fill(lost[:, :, None], -torch.inf).flatten(1)], 1).topk(count)[1]
 
 
@@ -165,9 +165,9 @@ def bind_beam_search(node: Node, device: Device) -> Callable[..., Any]:
         history = [beam.step(scores[t], moments > t, width) for t in range(steps)]
         if beam.total.shape[1] < paths or bool((beam.total[:, :paths] == -torch.inf).any()):
             raise invalid(f"the beam search found fewer than top_paths={paths} sequences")
-        found = _sequences(history, inputs.shape[1], paths, merge, inputs.device)
-        parts = zip(*(_as_sparse(labels, labels != _NOTHING) for labels in found))
-        return *(tensor for kind in parts for tensor in kind), beam.total[:, :paths].clone()
+        sequences = _sequences(history, inputs.shape[1], paths, merge, inputs.device)
+        components = zip(*(_as_sparse(labels, labels != _NOTHING) for labels in sequences))
+        return *(tensor for kind in components for tensor in kind), beam.total[:, :paths].clone()
 
     return decode
 
@@ -178,12 +178,12 @@ def _sequences(
     """Returns the labels of the best prefixes, one row per example, by backtracking from the last time step."""
     slots = torch.arange(paths, device=device).expand(batch, paths)
     following = torch.full_like(slots, _NOTHING)
-    found = []
+    columns = []
     for source, added in reversed(history):
         label = added.gather(1, slots)
-        found.append(label.masked_fill(label == following, _NOTHING) if merge else label)
+        columns.append(label.masked_fill(label == following, _NOTHING) if merge else label)
         following = torch.where(label == _NOTHING, following, label)
         slots = source.gather(1, slots)
-    found.reverse()
-    labels = torch.stack(found, 2) if found else slots.new_empty((batch, paths, 0))
+    columns.reverse()
+    labels = torch.stack(columns, 2) if columns else slots.new_empty((batch, paths, 0))
     return list(labels.unbind(1))

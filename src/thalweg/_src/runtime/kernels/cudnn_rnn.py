@@ -51,9 +51,9 @@ def _flat_weights(model: Model, params: torch.Tensor) -> list[torch.Tensor]:
     require(params.numel() == model.size, f"params has {params.numel()} elements", expected=f"{model.size}")
     shapes = model.weight_shapes()
     rows = model.gates * model.units
-    parts = torch.split_with_sizes(params, [*map(prod, shapes), *[rows] * model.biases])
-    weights = [part.view(shape) if prod(shape) else _identity(model, params) for part, shape in zip(parts, shapes)]
-    biases = parts[len(shapes) :]
+    pieces = torch.split_with_sizes(params, [*map(prod, shapes), *[rows] * model.biases])
+    weights = [piece.view(shape) if prod(shape) else _identity(model, params) for piece, shape in zip(pieces, shapes)]
+    biases = pieces[len(shapes) :]
     return [p for i in range(0, len(shapes), 2) for p in (*weights[i : i + 2], *biases[i : i + 2])]
 
 
@@ -63,22 +63,22 @@ def _identity(model: Model, like: torch.Tensor) -> torch.Tensor:
 
 
 def _run(
-    model: Model, given: _Sequences, params: torch.Tensor, masks: torch.Tensor | None, train: bool
+    model: Model, sequences: _Sequences, params: torch.Tensor, masks: torch.Tensor | None, train: bool
 ) -> list[torch.Tensor]:
     """Returns outputs and final states: all layers in one call, or one by one with dropout between them."""
     weights, lstm = _flat_weights(model, params), model.mode == "lstm"
     together = model.layers if masks is None else 1
-    x, finals = given.x, []
+    x, finals = sequences.x, []
     for first in range(0, model.layers, together):
         if first and masks is not None:
             x = x * masks[first - 1]
         states = slice(first * model.directions, (first + together) * model.directions)
-        start = (given.h[states], given.c[states]) if lstm else given.h[states]
+        start = (sequences.h[states], sequences.c[states]) if lstm else sequences.h[states]
         mine = weights[states.start * 4 : states.stop * 4]
         options = (True, together, 0.0, train, model.directions == 2)
-        x, *final = _steps(_RNN[model.mode], x, start, mine, options, given.lengths)
+        x, *final = _steps(_RNN[model.mode], x, start, mine, options, sequences.lengths)
         finals.append(final)
-    return [x, *(torch.cat(parts) if len(parts) > 1 else parts[0] for parts in zip(*finals))]
+    return [x, *(torch.cat(tensors) if len(tensors) > 1 else tensors[0] for tensors in zip(*finals))]
 
 
 def _steps(
@@ -134,14 +134,14 @@ def bind_forward(node: Node, device: Device) -> Callable[..., Any]:
     swap = not node.attrs.get("time_major", True)
 
     def run(*values: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        given = _sequences(node, values)
-        model = _model(node, given.x, given.h)
+        sequences = _sequences(node, values)
+        model = _model(node, sequences.x, sequences.h)
         masks = None
         if train and rate and model.layers > 1:
-            shape = (model.layers - 1, *given.x.shape[:2], model.units * model.directions)
-            kept = torch.rand(shape, generator=generator, dtype=torch.float32, device=device.torch) >= rate
-            masks = kept.to(dtype) / (1 - rate) if rate < 1 else kept.to(dtype)
-        results = _run(model, given, values[3], masks, False)
+            shape = (model.layers - 1, *sequences.x.shape[:2], model.units * model.directions)
+            survives = torch.rand(shape, generator=generator, dtype=torch.float32, device=device.torch) >= rate
+            masks = survives.to(dtype) / (1 - rate) if rate < 1 else survives.to(dtype)
+        results = _run(model, sequences, values[3], masks, False)
         if swap:
             results = [result.transpose(0, 1).contiguous() for result in results]
         if not lstm:
@@ -164,16 +164,16 @@ def bind_backward(node: Node, device: Device) -> Callable[..., Any]:
         # Autograd keeps no tensors of the inference mode that steps run in, but copies made outside of it.
         with torch.inference_mode(False), torch.enable_grad():
             sources = [value.clone().requires_grad_() for value in values[:_INPUTS]]
-            given = _sequences(node, [*sources, *values[_INPUTS:]])
-            model = _model(node, given.x, given.h)
+            sequences = _sequences(node, [*sources, *values[_INPUTS:]])
+            model = _model(node, sequences.x, sequences.h)
             reserve = values[first_grad + 3]
-            masks = reserve.clone().view(model.layers - 1, *given.x.shape[:2], -1) if reserve.numel() else None
-            results = _run(model, given, sources[3], masks, True)
+            masks = reserve.clone().view(model.layers - 1, *sequences.x.shape[:2], -1) if reserve.numel() else None
+            results = _run(model, sequences, sources[3], masks, True)
             if swap:
                 results = [result.transpose(0, 1) for result in results]
             grads = values[first_grad : first_grad + count]
-            found = torch.autograd.grad(results, sources, grads, allow_unused=True)
-        return tuple(torch.zeros_like(s) if g is None else g for s, g in zip(values, found))
+            source_grads = torch.autograd.grad(results, sources, grads, allow_unused=True)
+        return tuple(torch.zeros_like(s) if g is None else g for s, g in zip(values, source_grads))
 
     return run
 
@@ -198,9 +198,9 @@ def bind_to_canonical(node: Node, device: Device) -> Callable[..., Any]:
     def split(*values: torch.Tensor) -> list[torch.Tensor]:
         model = _sizes(node, values)
         require(node.attrs["num_params"] == model.biases * model.gates, "num_params does not fit the sizes")
-        parts = _flat_weights(model, values[3])
-        weights, biases = zip(*_by_kind(parts))
-        return [gate.clone() for part in (*weights, *biases) for gate in part.chunk(model.gates)]
+        flat = _flat_weights(model, values[3])
+        weights, biases = zip(*_by_kind(flat))
+        return [gate.clone() for tensor in (*weights, *biases) for gate in tensor.chunk(model.gates)]
 
     return split
 
@@ -210,12 +210,12 @@ def bind_from_canonical(node: Node, device: Device) -> Callable[..., torch.Tenso
     count = node.attrs["num_params"]
 
     def join(*values: torch.Tensor) -> torch.Tensor:
-        model, given = _sizes(node, values), values[3:]
+        model, gates = _sizes(node, values), values[3:]
         require(count == model.biases * model.gates, "num_params does not fit the sizes")
         skipped = 2 * model.gates if model.skip_input else 0
         chosen = [
             value.flatten()
-            for i, value in enumerate(given)
+            for i, value in enumerate(gates)
             if not (skipped and i < model.directions * skipped and i % skipped < model.gates)
         ]
         result = torch.cat(chosen)
@@ -225,8 +225,8 @@ def bind_from_canonical(node: Node, device: Device) -> Callable[..., torch.Tenso
     return join
 
 
-def _by_kind(parts: Sequence[torch.Tensor]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+def _by_kind(flat: Sequence[torch.Tensor]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Yields each weight with its bias."""
-    for i in range(0, len(parts), 4):
-        yield parts[i], parts[i + 2]
-        yield parts[i + 1], parts[i + 3]
+    for i in range(0, len(flat), 4):
+        yield flat[i], flat[i + 2]
+        yield flat[i + 1], flat[i + 3]

@@ -14,7 +14,7 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.ops.data import Definition, definition_of
 from thalweg._src.graph.ops.shape_functions import require
 from thalweg._src.runtime.kernels.elements import number
-from thalweg._src.runtime.kernels.registry import Known, kernel, plain_kernel
+from thalweg._src.runtime.kernels.registry import Constant, kernel, plain_kernel
 from thalweg._src.runtime.kernels.waiting import failure, require_same, shared
 from thalweg._src.runtime.resources.devices import Device
 from thalweg._src.runtime.resources.iterators import IteratorResource, single_element
@@ -25,13 +25,13 @@ Function = Callable[..., Any]
 
 def _definition(node: Node) -> Definition:
     token = node.attrs["token"]
-    found = definition_of(token)
-    if found is None:
+    definition = definition_of(token)
+    if definition is None:
         raise invalid(
             f"the dataset {token!r} is unknown: it exists only in the process and graph that created it, "
             "and graphs imported with trusted=True"
         )
-    return found
+    return definition
 
 
 @kernel("_Dataset", devices=("CPU",))
@@ -41,8 +41,8 @@ def bind_dataset(node: Node, device: Device) -> Function:
 
 
 @kernel("IteratorV2", devices=("CPU",))
-def bind_iterator(node: Node, device: Device) -> Known:
-    return Known(_iterator(node, device))
+def bind_iterator(node: Node, device: Device) -> Constant:
+    return Constant(_iterator(node, device))
 
 
 def _iterator(node: Node, device: Device) -> IteratorResource:
@@ -53,7 +53,7 @@ def _iterator(node: Node, device: Device) -> IteratorResource:
 
 
 @kernel("_OneShotIterator", devices=("CPU",))
-def bind_one_shot_iterator(node: Node, device: Device) -> Known:
+def bind_one_shot_iterator(node: Node, device: Device) -> Constant:
     definition = _definition(node)
     name = node.attrs["shared_name"] or node.name
     types, shapes = node.attrs["output_types"], node.attrs["output_shapes"]
@@ -63,7 +63,7 @@ def bind_one_shot_iterator(node: Node, device: Device) -> Known:
         iterator.first = definition.bind(device)
         return iterator
 
-    return Known(device.resources.lookup_or_create(node.attrs["container"], "one-shot iterator", name, make))
+    return Constant(device.resources.lookup_or_create(node.attrs["container"], "one-shot iterator", name, make))
 
 
 def _require_iterator(handle: Any) -> IteratorResource:
@@ -94,7 +94,7 @@ def bind_from_string_handle(node: Node, device: Device) -> Function:
         text = handle.item()
         if not text.startswith(b"iterator/"):
             raise invalid(f"{text!r} is not the handle of an iterator")
-        iterator = IteratorResource.kept.get(text.decode("utf-8", "surrogateescape"))
+        iterator = IteratorResource.by_handle.get(text.decode("utf-8", "surrogateescape"))
         if iterator is None:
             raise errors.NotFoundError(None, None, f"no iterator has the handle {text!r}: its session may be closed")
         if types:
@@ -106,8 +106,8 @@ def bind_from_string_handle(node: Node, device: Device) -> Function:
 
 def _require_outputs(iterator: IteratorResource, types: Any, shapes: Any) -> None:
     if iterator.types != tuple(types):
-        own, asked = (", ".join(dtype.name for dtype in side) for side in (iterator.types, types))
-        raise invalid(f"the iterator {iterator.name!r} has elements of ({own}), but is used with ({asked})")
+        actual, asked = (", ".join(dtype.name for dtype in side) for side in (iterator.types, types))
+        raise invalid(f"the iterator {iterator.name!r} has elements of ({actual}), but is used with ({asked})")
     for index, (own_shape, shape) in enumerate(zip(iterator.shapes, shapes)):
         if not compatible(own_shape, shape):
             raise invalid(
@@ -160,8 +160,8 @@ def bind_single_element(node: Node, device: Device) -> Function:
         if not hasattr(dataset, "iterate"):
             raise invalid(f"the variant is not a dataset: {dataset!r}")
         if tuple(dataset.types) != types:
-            own, asked = (", ".join(dtype.name for dtype in side) for side in (dataset.types, types))
-            raise invalid(f"the dataset has elements of ({own}), but ({asked}) is requested")
+            actual, asked = (", ".join(dtype.name for dtype in side) for side in (dataset.types, types))
+            raise invalid(f"the dataset has elements of ({actual}), but ({asked}) is requested")
         single_element(dataset, step, finish, fail)
 
     return take

@@ -15,9 +15,10 @@ import torch
 from thalweg._src.base import dtypes, errors
 from thalweg._src.base.dtypes import DType
 from thalweg._src.base.errors import invalid
+from thalweg._src.base.formats.objects import object_array
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.runtime.kernels.registry import kernel
-from thalweg._src.runtime.kernels.strings import each, string_array
+from thalweg._src.runtime.kernels.strings import map_strings
 from thalweg._src.runtime.kernels.types import from_numpy
 from thalweg._src.runtime.resources.devices import Device
 
@@ -89,7 +90,7 @@ def bind_as_string(node: Node, device: Device) -> Function:
     dtype, attrs = node.attrs["T"], node.attrs
     _check_format(dtype, attrs)
     if dtype.is_bool:
-        return lambda value: string_array([b"true" if v else b"false" for v in value.ravel().tolist()], value.shape)
+        return lambda value: object_array([b"true" if v else b"false" for v in value.ravel().tolist()], value.shape)
     kind = "e" if attrs["scientific"] else "g" if attrs["shortest"] else "f"
     # A C format; `%u` does not accept signs.
     fill = "" if dtype.is_integer and dtype.is_unsigned and attrs["fill"] in ("+", " ") else attrs["fill"]
@@ -97,7 +98,7 @@ def bind_as_string(node: Node, device: Device) -> Function:
     precision = f".{attrs['precision']}" if attrs["precision"] > -1 else ""
     if dtype is dtypes.string:
         form = f"%{fill.replace('0', '')}{width}s".encode()
-        return each(lambda s: form % s)
+        return map_strings(lambda s: form % s)
     if dtype.is_integer:
         return _writer(f"%{fill}{width}d".encode())
     number = f"%{fill}{width}{precision}{kind}"
@@ -111,7 +112,7 @@ def bind_as_string(node: Node, device: Device) -> Function:
         if bool(torch.isfinite(value).all()):
             return plain(value)  # type: ignore[no-any-return]
         texts = [_write_float(v, number, special) for v in value.ravel().tolist()]
-        return string_array([text.encode() for text in texts], value.shape)
+        return object_array([text.encode() for text in texts], value.shape)
 
     return write
 
@@ -130,7 +131,7 @@ def _check_format(dtype: DType, attrs: dict[str, Any]) -> None:
 
 def _writer(form: bytes) -> Function:
     def write(value: torch.Tensor) -> Array:
-        return string_array([form % number for number in value.ravel().tolist()], value.shape)
+        return object_array([form % number for number in value.ravel().tolist()], value.shape)
 
     return write
 
@@ -144,8 +145,8 @@ def _write_float(value: float, number: str, special: str) -> str:
 
 def _complex_writer(number: str, special: str) -> Function:
     def write(value: torch.Tensor) -> Array:
-        parts = ((_write_float(v.real, number, special), _write_float(v.imag, number, special)) for v in _flat(value))
-        return string_array([f"({real},{imaginary})".encode() for real, imaginary in parts], value.shape)
+        pairs = ((_write_float(v.real, number, special), _write_float(v.imag, number, special)) for v in _flat(value))
+        return object_array([f"({real},{imaginary})".encode() for real, imaginary in pairs], value.shape)
 
     return write
 
@@ -157,8 +158,8 @@ def _flat(value: torch.Tensor) -> list[complex]:
 @kernel("EncodeBase64", devices=("CPU",))
 def bind_encode_base64(node: Node, device: Device) -> Function:
     if node.attrs["pad"]:
-        return each(base64.urlsafe_b64encode)
-    return each(lambda s: base64.urlsafe_b64encode(s).rstrip(b"="))
+        return map_strings(base64.urlsafe_b64encode)
+    return map_strings(lambda s: base64.urlsafe_b64encode(s).rstrip(b"="))
 
 
 _BASE64 = re.compile(rb"[0-9A-Za-z_-]*")
@@ -166,7 +167,7 @@ _BASE64 = re.compile(rb"[0-9A-Za-z_-]*")
 
 @kernel("DecodeBase64", devices=("CPU",))
 def bind_decode_base64(node: Node, device: Device) -> Function:
-    return each(_decode_base64)
+    return map_strings(_decode_base64)
 
 
 def _decode_base64(string: bytes) -> bytes:
@@ -212,8 +213,8 @@ def bind_decode_raw(node: Node, device: Device) -> Function:
                 f"the strings differ in length: element {index} has {len(string)} bytes, the first has {size}"
             )
         if size % dtype.size:
-            known = f"has length {size} that is not a multiple of {dtype.size}, the size of {dtypes.native_name(dtype)}"
-            raise invalid(f"Input to DecodeRaw {known}")
+            text = f"has length {size} that is not a multiple of {dtype.size}, the size of {dtypes.native_name(dtype)}"
+            raise invalid(f"Input to DecodeRaw {text}")
         return _read(flat, dtype, element, (*strings.shape, size // dtype.size))
 
     return decode
@@ -228,8 +229,8 @@ def bind_decode_padded_raw(node: Node, device: Device) -> Function:
         size = int(fixed_length)
         if size <= 0 or size % dtype.size:
             raise errors.ShapeError(f"fixed_length is {size}", expected=f"a positive multiple of {dtype.size}")
-        parts = [s[:size].ljust(size, b"\0") for s in strings.ravel().tolist()]
-        return _read(parts, dtype, element, (*strings.shape, size // dtype.size))
+        padded = [s[:size].ljust(size, b"\0") for s in strings.ravel().tolist()]
+        return _read(padded, dtype, element, (*strings.shape, size // dtype.size))
 
     return decode
 
@@ -242,17 +243,17 @@ def bind_decode_compressed(node: Node, device: Device) -> Function:
     kind = node.attrs["compression_type"]
     if kind not in ("", *_WINDOWS):
         raise invalid(f"compression_type is {kind!r}, expected 'ZLIB', 'GZIP' or ''")
-    return each(lambda s: _decompress(s, _WINDOWS[kind]) if kind else s)
+    return map_strings(lambda s: _decompress(s, _WINDOWS[kind]) if kind else s)
 
 
 def _decompress(data: bytes, window: int) -> bytes:
     """Decompresses all concatenated streams of GZIP; of a truncated stream, the available data."""
-    parts = []
+    streams = []
     while data:
         stream = zlib.decompressobj(window)
         try:
-            parts.append(stream.decompress(data))
+            streams.append(stream.decompress(data))
         except zlib.error as error:
             raise errors.DataLossError(None, None, f"the data cannot be decompressed: {error}") from None
         data = stream.unused_data if window == _WINDOWS["GZIP"] else b""
-    return b"".join(parts)
+    return b"".join(streams)

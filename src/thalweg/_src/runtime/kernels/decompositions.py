@@ -28,9 +28,9 @@ def widened(function: Function, dtype: DType) -> Function:
 
     def computed(*values: Any) -> Any:
         result = function(*(value.float() if value.dtype is narrow else value for value in values))
-        parts = result if isinstance(result, tuple) else (result,)
-        parts = tuple(part.to(narrow) if part.dtype is torch.float32 else part for part in parts)
-        return parts if isinstance(result, tuple) else parts[0]
+        outputs = result if isinstance(result, tuple) else (result,)
+        outputs = tuple(output.to(narrow) if output.dtype is torch.float32 else output for output in outputs)
+        return outputs if isinstance(result, tuple) else outputs[0]
 
     return computed
 
@@ -105,8 +105,8 @@ def _or_nan(function: Function, x: torch.Tensor) -> Any:
             raise
         bad = ~x.isfinite().all(-1).all(-1)
         result = function(torch.where(bad[..., None, None], torch.zeros_like(x), x))
-        for part in result if isinstance(result, tuple) else (result,):
-            part[bad] = torch.nan
+        for output in result if isinstance(result, tuple) else (result,):
+            output[bad] = torch.nan
         return result
 
 

@@ -115,7 +115,7 @@ def bind_matrix_diag_band(node: Node, device: Device) -> Function:
 def bind_matrix_diag_part_band(node: Node, device: Device) -> Function:
     align = node.attrs.get("align", "LEFT_LEFT")
 
-    def part(matrix: torch.Tensor, k: torch.Tensor, padding: torch.Tensor) -> torch.Tensor:
+    def diagonal_of(matrix: torch.Tensor, k: torch.Tensor, padding: torch.Tensor) -> torch.Tensor:
         band = _band_of(matrix, k, align)
         require(not padding.ndim, f"padding_value has rank {padding.ndim}", expected="a scalar")
         result = padding.expand(band.shape(matrix.shape[:-2])).clone(memory_format=torch.contiguous_format)
@@ -123,7 +123,7 @@ def bind_matrix_diag_part_band(node: Node, device: Device) -> Function:
             target.copy_(values)
         return result
 
-    return part
+    return diagonal_of
 
 
 @kernel("MatrixSetDiagV2", "MatrixSetDiagV3")
@@ -132,8 +132,8 @@ def bind_matrix_set_diag_band(node: Node, device: Device) -> Function:
 
     def replace(matrix: torch.Tensor, rows: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
         band = _band_of(matrix, k, align)
-        wanted = band.shape(matrix.shape[:-2])
-        require(rows.shape == wanted, f"diagonal has shape {show(tuple(rows.shape))}", expected=show(wanted))
+        shape = band.shape(matrix.shape[:-2])
+        require(rows.shape == shape, f"diagonal has shape {show(tuple(rows.shape))}", expected=show(shape))
         result = matrix.clone()
         for target, values in band.pairs(result, rows):
             target.copy_(values)

@@ -13,6 +13,7 @@ from thalweg._src.graph.ops.windows import Window
 from thalweg._src.runtime.kernels.convolution import check
 from thalweg._src.runtime.kernels.registry import kernel
 from thalweg._src.runtime.kernels.reshape import Function
+from thalweg._src.runtime.kernels.types import TORCH_UNSIGNED
 from thalweg._src.runtime.resources.devices import Device
 
 Tensor = torch.Tensor
@@ -44,7 +45,7 @@ def _cells(window: Window, image: Tensor, filter: Tensor) -> Iterator[tuple[int,
 
 def _computable(x: Tensor) -> Tensor:
     """Converts unsigned integers that torch cannot add to a type that it can."""
-    return x.to(torch.int64) if x.dtype in (torch.uint16, torch.uint32, torch.uint64) else x
+    return x.to(torch.int64) if x.dtype in TORCH_UNSIGNED else x
 
 
 def _largest(window: Window, image: Tensor, filter: Tensor) -> tuple[Tensor, Tensor]:
@@ -80,7 +81,7 @@ def bind_dilation(node: Node, device: Device) -> Function:
 def bind_dilation_backprop(node: Node, device: Device) -> Function:
     window, by_image = dilation_window(node.attrs), node.type == "Dilation2DBackpropInput"
 
-    def spread(image: Tensor, filter: Tensor, grad: Tensor) -> Tensor:
+    def backward(image: Tensor, filter: Tensor, grad: Tensor) -> Tensor:
         check(node, image.shape, filter.shape, grad.shape)
         dtype = image.dtype
         image, filter, grad = _computable(image), _computable(filter), _computable(grad)
@@ -88,11 +89,11 @@ def bind_dilation_backprop(node: Node, device: Device) -> Function:
         result = torch.zeros_like(image if by_image else filter)
         for i, j, (rows, columns), (y, x) in _cells(window, image, filter):
             chosen = source[:, rows, columns] == i * filter.shape[1] + j
-            part = grad[:, rows, columns].where(chosen, 0)
+            gradient = grad[:, rows, columns].where(chosen, 0)
             if by_image:
-                result[:, y, x] += part
+                result[:, y, x] += gradient
             else:
-                result[i, j] = part.sum((0, 1, 2), dtype=grad.dtype)
+                result[i, j] = gradient.sum((0, 1, 2), dtype=grad.dtype)
         return result.to(dtype)
 
-    return spread
+    return backward

@@ -37,8 +37,8 @@ def _sequences(indices: torch.Tensor, codes: Array, shape: torch.Tensor, groups:
     require_inside(indices, shape.tolist())
     owners = ravel(indices[:, :-1], groups).numpy()
     order = np.argsort(owners, kind="stable")
-    found, starts = np.unique(owners[order], return_index=True)
-    return dict(zip(found.tolist(), np.split(codes[order], starts[1:])))
+    groups_present, starts = np.unique(owners[order], return_index=True)
+    return dict(zip(groups_present.tolist(), np.split(codes[order], starts[1:])))
 
 
 @kernel("EditDistance", devices=("CPU",))
@@ -63,8 +63,8 @@ def bind_edit_distance(node: Node, device: Device) -> Function:
         nothing = codes[:0]
         for group in hypotheses.keys() | truths.keys():
             truth = truths.get(group, nothing)
-            found = distance(hypotheses.get(group, nothing), truth)
-            result[group] = found if not normalize else found / len(truth) if len(truth) else np.inf
+            edits = distance(hypotheses.get(group, nothing), truth)
+            result[group] = edits if not normalize else edits / len(truth) if len(truth) else np.inf
         return result.reshape(groups)
 
     return distances

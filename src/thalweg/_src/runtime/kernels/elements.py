@@ -11,6 +11,7 @@ import torch
 from thalweg._src.base import dtypes, errors
 from thalweg._src.base.dtypes import DType
 from thalweg._src.base.errors import invalid
+from thalweg._src.base.formats.objects import object_array
 from thalweg._src.graph.ops.constants import as_array
 from thalweg._src.runtime.kernels.types import from_numpy
 
@@ -42,50 +43,48 @@ def from_python(value: Any, dtype: DType) -> Any:
     return from_numpy(np.array(array), dtype)
 
 
-def _mismatch(what: str, index: int, parts: Sequence[Any]) -> errors.InvalidArgumentError:
-    first = tuple(parts[0].shape)
-    at = next(i for i, part in enumerate(parts) if tuple(part.shape) != first)
+def _mismatch(what: str, index: int, values: Sequence[Any]) -> errors.InvalidArgumentError:
+    first = tuple(values[0].shape)
+    at = next(i for i, value in enumerate(values) if tuple(value.shape) != first)
     return invalid(
         f"Cannot {what} tensors with different shapes in component {index}. "
-        f"First element had shape {list(first)} and element {at} had shape {list(parts[at].shape)}."
+        f"First element had shape {list(first)} and element {at} had shape {list(values[at].shape)}."
     )
 
 
-def stack(parts: Sequence[Any], index: int = 0) -> Any:
+def stack(values: Sequence[Any], index: int = 0) -> Any:
     """Stacks values of one shape; index: the component of an element that they are."""
-    if isinstance(parts[0], torch.Tensor):
+    if isinstance(values[0], torch.Tensor):
         try:
-            return torch.stack(parts)  # type: ignore[arg-type]
+            return torch.stack(values)  # type: ignore[arg-type]
         except RuntimeError:
-            if any(part.shape != parts[0].shape for part in parts):
-                raise _mismatch("batch", index, parts) from None
+            if any(value.shape != values[0].shape for value in values):
+                raise _mismatch("batch", index, values) from None
             raise
-    if type(parts[0]) is bytes:
-        result = np.empty(len(parts), dtype=object)
-        result[:] = parts
-        return result
-    shape = parts[0].shape
-    if any(part.shape != shape for part in parts):
-        raise _mismatch("batch", index, parts)
-    result = np.empty((len(parts), *shape), dtype=object)
+    if type(values[0]) is bytes:
+        return object_array(values)
+    shape = values[0].shape
+    if any(value.shape != shape for value in values):
+        raise _mismatch("batch", index, values)
+    result = np.empty((len(values), *shape), dtype=object)
     if shape:
-        for i, part in enumerate(parts):
-            result[i] = part
+        for i, value in enumerate(values):
+            result[i] = value
     else:
-        result[:] = [part[()] for part in parts]
+        result[:] = [value[()] for value in values]
     return result
 
 
-def stack_padded(parts: Sequence[Any], sizes: Sequence[int | None] | None, padding: Any, index: int) -> Any:
+def stack_padded(values: Sequence[Any], sizes: Sequence[int | None] | None, padding: Any, index: int) -> Any:
     """Stacks values of one rank, each padded to the given sizes, or to the largest where None is given."""
-    rank = parts[0].ndim if sizes is None else len(sizes)
-    if any(part.ndim != rank for part in parts):
-        wrong = next(part.ndim for part in parts if part.ndim != rank)
+    rank = values[0].ndim if sizes is None else len(sizes)
+    if any(value.ndim != rank for value in values):
+        wrong = next(value.ndim for value in values if value.ndim != rank)
         raise invalid(
             f"All elements in a batch must have the same rank as the padded shape for component {index}: "
             f"expected rank {rank} got element with rank {wrong}"
         )
-    largest = [max(part.shape[i] for part in parts) for i in range(rank)]
+    largest = [max(value.shape[i] for value in values) for i in range(rank)]
     for i, size in enumerate(sizes or ()):
         if size is None or size < 0:
             continue
@@ -97,15 +96,15 @@ def stack_padded(parts: Sequence[Any], sizes: Sequence[int | None] | None, paddi
                 f"dimension {i} of component {index} has size {largest[i]}, padded_shapes requires {size}",
             )
         largest[i] = size
-    shape = (len(parts), *largest)
-    if isinstance(parts[0], np.ndarray):
+    shape = (len(values), *largest)
+    if isinstance(values[0], np.ndarray):
         result: Any = np.full(shape, padding[()], dtype=object)
-    elif all(list(part.shape) == largest for part in parts):
-        return torch.stack(list(parts))
+    elif all(list(value.shape) == largest for value in values):
+        return torch.stack(list(values))
     else:
         result = padding.expand(shape).clone()
-    for i, part in enumerate(parts):
-        result[(i, *map(slice, part.shape))] = part
+    for i, value in enumerate(values):
+        result[(i, *map(slice, value.shape))] = value
     return result
 
 
@@ -113,10 +112,10 @@ def slices(value: Any, start: int, stop: int) -> Sequence[Any]:
     """Returns the elements along the first dimension."""
     if isinstance(value, torch.Tensor):
         return value[start:stop].unbind(0)
-    part = value[start:stop]
-    if part.ndim > 1:
-        return list(part)
-    return [text(item) for item in part.tolist()]
+    rows = value[start:stop]
+    if rows.ndim > 1:
+        return list(rows)
+    return [text(item) for item in rows.tolist()]
 
 
 def places(value: Any, chosen: list[int]) -> Any:
@@ -137,17 +136,17 @@ def _take(values: Any, chosen: torch.Tensor) -> Any:
     return values[chosen] if isinstance(values, torch.Tensor) else values[chosen.numpy()]
 
 
-def stack_sparse(parts: Sequence[Sparse], index: int = 0) -> Sparse:
+def stack_sparse(elements: Sequence[Sparse], index: int = 0) -> Sparse:
     """Stacks sparse values of one rank along a new first dimension."""
-    if any(part[2].shape != parts[0][2].shape for part in parts):
+    if any(element[2].shape != elements[0][2].shape for element in elements):
         raise invalid(f"sparse elements of different rank cannot be batched in component {index}")
     indices = []
-    for row, (own, _, _) in enumerate(parts):
-        indices.append(torch.cat([torch.full((own.shape[0], 1), row, dtype=torch.int64), own], 1))
-    values = [part[1] for part in parts]
+    for row, (indices_of_row, _, _) in enumerate(elements):
+        indices.append(torch.cat([torch.full((indices_of_row.shape[0], 1), row, dtype=torch.int64), indices_of_row], 1))
+    values = [element[1] for element in elements]
     joined = torch.cat(values) if isinstance(values[0], torch.Tensor) else np.concatenate(values)
-    largest = torch.stack([part[2] for part in parts]).amax(0)
-    return torch.cat(indices), joined, torch.cat([torch.tensor([len(parts)]), largest])
+    largest = torch.stack([element[2] for element in elements]).amax(0)
+    return torch.cat(indices), joined, torch.cat([torch.tensor([len(elements)]), largest])
 
 
 def slice_sparse(sparse: Sparse, row: int) -> Sparse:

@@ -62,7 +62,7 @@ def bind_fake_quant_vars(node: Node, device: Device) -> Function:
 def bind_fake_quant_vars_grad(node: Node, device: Device) -> Function:
     attrs = node.attrs
 
-    def spread(grad: Tensor, x: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def gradients(grad: Tensor, x: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         check(node, grad.shape, x.shape, low.shape, high.shape)
         least, most, _, _ = _nudged(low, high, attrs)
         unused = (low == 0) & (high == 0)
@@ -72,4 +72,4 @@ def bind_fake_quant_vars_grad(node: Node, device: Device) -> Function:
         sums = [(grad * beyond).sum(dims) if dims else grad * beyond for beyond in (below, above)]
         return grad * inside, *sums  # type: ignore[return-value]
 
-    return spread
+    return gradients

@@ -14,11 +14,11 @@ import torch
 
 from thalweg._src.base import errors
 from thalweg._src.base.errors import invalid
+from thalweg._src.base.formats.objects import object_array
 from thalweg._src.base.formats.paths import is_below
 from thalweg._src.base.formats.regular import read_regular
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.runtime.kernels.registry import STEP, Call, Input, kernel, plain_kernel
-from thalweg._src.runtime.kernels.strings import string_array
 from thalweg._src.runtime.resources.devices import Device
 from thalweg._src.runtime.resources.step import Step
 
@@ -36,8 +36,8 @@ def file_error(error: OSError, path: bytes) -> errors.OpError:
         (IsADirectoryError, errors.FailedPreconditionError),
         (NotADirectoryError, errors.FailedPreconditionError),
     ]
-    found = next((typed for kind, typed in kinds if isinstance(error, kind)), errors.InvalidArgumentError)
-    result: errors.OpError = found(None, None, f"{_shown(path)}; {error.strerror or error}")
+    error_class = next((typed for kind, typed in kinds if isinstance(error, kind)), errors.InvalidArgumentError)
+    result: errors.OpError = error_class(None, None, f"{_shown(path)}; {error.strerror or error}")
     return result
 
 
@@ -109,10 +109,10 @@ def _write_file(filename: Array, contents: Array) -> None:
 def bind_matching_files(node: Node, device: Device) -> Call:
     def match(step: Step, patterns: Array) -> Array:
         _require_step(step)
-        found = sorted(name for pattern in patterns.ravel().tolist() for name in _matching(local_path(pattern)))
-        for name in found:
+        names = sorted(name for pattern in patterns.ravel().tolist() for name in _matching(local_path(pattern)))
+        for name in names:
             require_readable(os.fsdecode(name), device)
-        return string_array(found, (len(found),))
+        return object_array(names, (len(names),))
 
     return Call(match, (STEP, Input(0)))
 
@@ -135,14 +135,14 @@ def _matching(pattern: bytes) -> Iterator[bytes]:
 
 def _translated(name: bytes) -> bytes:
     """Translates a file pattern to a regular expression; a backslash escapes the next character."""
-    parts = re.split(rb"\\(.)", name, flags=re.DOTALL)
-    escaped = [re.escape(part) if i % 2 else _plain(part) for i, part in enumerate(parts)]
+    pieces = re.split(rb"\\(.)", name, flags=re.DOTALL)
+    escaped = [re.escape(piece) if i % 2 else _plain(piece) for i, piece in enumerate(pieces)]
     return rb"(?s:" + b"".join(escaped) + rb")\Z"
 
 
-def _plain(part: bytes) -> bytes:
+def _plain(piece: bytes) -> bytes:
     return (
-        fnmatch.translate(part.decode("latin-1").replace("[^", "[!"))
+        fnmatch.translate(piece.decode("latin-1").replace("[^", "[!"))
         .encode("latin-1")
         .removeprefix(b"(?s:")
         .removesuffix(rb")\Z")

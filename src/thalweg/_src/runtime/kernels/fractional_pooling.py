@@ -132,7 +132,7 @@ def _mean(windows: _Windows, image: Tensor) -> Tensor:
 def bind_fractional_max_pool_grad(node: Node, device: Device) -> Function:
     overlapping = node.attrs["overlapping"]
 
-    def spread(image: Tensor, pooled: Tensor, grad: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+    def max_backward(image: Tensor, pooled: Tensor, grad: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
         check(node, image.shape, pooled.shape, grad.shape, rows.shape, columns.shape)
         windows = _Windows((rows, columns), tuple(image.shape[1:3]), overlapping, image.device)
         _, chosen = _largest(windows, image)
@@ -141,24 +141,24 @@ def bind_fractional_max_pool_grad(node: Node, device: Device) -> Function:
         result = torch.zeros_like(image).flatten(1, 2)
         return result.scatter_add_(1, indices, grad.flatten(1, 2)).view(image.shape)
 
-    return spread
+    return max_backward
 
 
 @kernel("FractionalAvgPoolGrad")
 def bind_fractional_avg_pool_grad(node: Node, device: Device) -> Function:
     overlapping = node.attrs["overlapping"]
 
-    def spread(shape: Tensor, grad: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+    def mean_backward(shape: Tensor, grad: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
         check(node, shape.shape, grad.shape, rows.shape, columns.shape, values={0: shape.numpy()})
         dims = shape.tolist()
         windows = _Windows((rows, columns), dims[1:3], overlapping, grad.device)
         mask = windows.mask.unsqueeze(-1)
         count = mask.sum(2)
-        each = (
+        share = (
             grad / count.to(grad.dtype) if grad.is_floating_point() else torch.div(grad, count, rounding_mode="trunc")
         )
-        parts = each.unsqueeze(3).where(mask, 0).to(grad.dtype).flatten(1, 3)
+        shares = share.unsqueeze(3).where(mask, 0).to(grad.dtype).flatten(1, 3)
         result = torch.zeros((dims[0], dims[1] * dims[2], dims[3]), dtype=grad.dtype, device=grad.device)
-        return result.index_add_(1, windows.flat.flatten(), parts).view(dims)
+        return result.index_add_(1, windows.flat.flatten(), shares).view(dims)
 
-    return spread
+    return mean_backward

@@ -9,7 +9,7 @@ import torch
 
 from thalweg._src.base import dtypes
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.runtime.kernels.registry import Known, kernel
+from thalweg._src.runtime.kernels.registry import Constant, kernel
 from thalweg._src.runtime.kernels.types import TORCH
 from thalweg._src.runtime.resources.devices import Device
 
@@ -24,10 +24,10 @@ def bind_inlined(node: Node, device: Device) -> Callable[..., Any]:
 
 
 @kernel("FakeParam")
-def bind_fake_param(node: Node, device: Device) -> Known:
+def bind_fake_param(node: Node, device: Device) -> Constant:
     dtype = node.dtypes[0]
     if dtype not in TORCH:
-        return Known(() if dtype is dtypes.variant else None)
-    return Known(
+        return Constant(() if dtype is dtypes.variant else None)
+    return Constant(
         torch.zeros([size or 0 for size in node.attrs["shape"] or ()], dtype=TORCH[dtype], device=device.torch)
     )

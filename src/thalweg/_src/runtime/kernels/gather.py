@@ -25,7 +25,7 @@ from thalweg._src.runtime.kernels.registry import kernel, plain_kernel
 from thalweg._src.runtime.kernels.reshape import STRINGS, Function, signed
 from thalweg._src.runtime.kernels.scatter import is_in_range
 from thalweg._src.runtime.kernels.sorting import comparable, restored
-from thalweg._src.runtime.kernels.unsigned import UNSIGNED
+from thalweg._src.runtime.kernels.types import UNSIGNED
 from thalweg._src.runtime.resources.devices import Device
 
 
@@ -38,7 +38,7 @@ def refuse_index(indices: Any, size: int, name: str = "indices") -> None:
 
 
 def select_rows(
-    params: torch.Tensor, axis: int, indices: torch.Tensor, given: torch.Tensor | None = None
+    params: torch.Tensor, axis: int, indices: torch.Tensor, original: torch.Tensor | None = None
 ) -> torch.Tensor:
     """Returns slices of params at a vector of indices, which the caller may have given in another shape."""
     size = params.shape[axis]
@@ -46,7 +46,7 @@ def select_rows(
         try:
             return torch.index_select(params, axis, indices)
         except (IndexError, RuntimeError):
-            refuse_index(indices if given is None else given, size)
+            refuse_index(indices if original is None else original, size)
             shape = [*params.shape]
             shape[axis] = indices.numel()
             if 0 in shape:  # torch refuses to gather nothing from an empty tensor
@@ -84,10 +84,10 @@ def _take_batches(params: torch.Tensor, indices: torch.Tensor, axis: int, batch_
     rows = params.movedim(axis, count)
     tail = rows.shape[count + 1 :]
     batches = math.prod(batch)
-    each = indices.reshape(batches, -1).to(torch.int64)
+    flat = indices.reshape(batches, -1).to(torch.int64)
     start = torch.arange(batches, device=indices.device).unsqueeze(1) * size
-    valid = (each >= 0) & (each < size)
-    linear = torch.where(valid, each + start, -1).reshape(-1)
+    valid = (flat >= 0) & (flat < size)
+    linear = torch.where(valid, flat + start, -1).reshape(-1)
     taken = select_rows(rows.reshape(batches * size, *tail), 0, linear)
     inner = indices.ndim - count
     taken = taken.reshape(batch + indices.shape[count:] + tail)
@@ -101,11 +101,11 @@ plain_kernel("Gather")(lambda params, indices: _take(params, indices, 0, 0))
 def bind_gather_v2(node: Node, device: Device) -> Function:
     axis, batch_dims = node.constant(2), node.attrs["batch_dims"]
     if axis is not None:
-        known = int(axis)
+        static_axis = int(axis)
         indices = node.input_shape(1)
-        if known >= 0 and not batch_dims and indices is not None and len(indices) == 1:
-            return lambda params, indices, _: select_rows(params, known, indices)
-        return lambda params, indices, _: _take(params, indices, known, batch_dims)
+        if static_axis >= 0 and not batch_dims and indices is not None and len(indices) == 1:
+            return lambda params, indices, _: select_rows(params, static_axis, indices)
+        return lambda params, indices, _: _take(params, indices, static_axis, batch_dims)
     return lambda params, indices, axis: _take(params, indices, normalize_axis(int(axis), params.ndim), batch_dims)
 
 
@@ -151,8 +151,8 @@ def linear_index(indices: torch.Tensor, dims: Sequence[int], outside: int) -> to
 
 def _refuse_row(indices: torch.Tensor, dims: Sequence[int], row: int) -> NoReturn:
     position = ",".join(map(str, np.unravel_index(row, tuple(indices.shape[:-1]) or (1,))))
-    found = indices.reshape(-1, len(dims))[row].tolist()
-    raise invalid(f"indices[{position}] = {found} does not index into param shape {compact(tuple(dims))}")
+    index = indices.reshape(-1, len(dims))[row].tolist()
+    raise invalid(f"indices[{position}] = {index} does not index into param shape {compact(tuple(dims))}")
 
 
 def _depth(shape: Sequence[int], indices: torch.Tensor) -> int:
@@ -182,9 +182,9 @@ def _scatter(base: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor, h
     """Returns a copy of base with updates written ("copy"), added, subtracted or min/max-combined at index rows."""
     shape = base.shape
     depth = _depth(shape, indices)
-    wanted = indices.shape[:-1] + shape[depth:]
-    if updates.shape != wanted:
-        raise ShapeError(f"updates have shape {show(tuple(updates.shape))}", expected=show(tuple(wanted)))
+    expected = indices.shape[:-1] + shape[depth:]
+    if updates.shape != expected:
+        raise ShapeError(f"updates have shape {show(tuple(updates.shape))}", expected=show(tuple(expected)))
     if 0 in shape and indices.numel():
         raise ShapeError(f"a tensor of shape {show(tuple(shape))} has no elements to index", expected="no indices")
     rows, tail = math.prod(shape[:depth]), shape[depth:]
@@ -296,7 +296,7 @@ def bind_dynamic_partition(node: Node, device: Device) -> Function:
         _require_beginning(data, partitions)
         if partitions.device.type == "cpu":
             refuse_index(partitions, count, "partitions")
-        return one_or_all([data[partitions == part] for part in range(count)])
+        return one_or_all([data[partitions == number] for number in range(count)])
 
     return partition
 
@@ -308,7 +308,7 @@ def bind_dynamic_partition_strings(node: Node, device: Device) -> Function:
     def partition(data: Any, partitions: torch.Tensor) -> Any:
         _require_beginning(data, partitions)
         refuse_index(partitions, count, "partitions")
-        return one_or_all([data[partitions.numpy() == part] for part in range(count)])
+        return one_or_all([data[partitions.numpy() == number] for number in range(count)])
 
     return partition
 
@@ -320,13 +320,13 @@ def bind_dynamic_stitch(node: Node, device: Device) -> Function:
     def stitch(*values: torch.Tensor) -> torch.Tensor:
         indices, data = values[:count], values[count:]
         tail = data[0].shape[indices[0].ndim :]
-        for index, part in zip(indices, data):
-            require(part.shape == index.shape + tail, f"data has shape {show(tuple(part.shape))}")
+        for index, block in zip(indices, data):
+            require(block.shape == index.shape + tail, f"data has shape {show(tuple(block.shape))}")
         flat = torch.cat([index.reshape(-1) for index in indices]).to(torch.int64)
         rows = torch.cat(
             [
-                part.reshape(-1, *tail) if part.numel() else part.reshape(index.numel(), *tail)
-                for index, part in zip(indices, data)
+                block.reshape(-1, *tail) if block.numel() else block.reshape(index.numel(), *tail)
+                for index, block in zip(indices, data)
             ]
         )
         if not flat.numel():
@@ -347,8 +347,8 @@ def bind_dynamic_stitch_strings(node: Node, device: Device) -> Function:
         indices, data = [np.asarray(v) for v in values[:count]], values[count:]
         rows = max((int(i.max()) for i in indices if i.size), default=-1) + 1
         result = np.full((rows, *data[0].shape[indices[0].ndim :]), b"", dtype=object)
-        for index, part in zip(indices, data):
-            result[index] = part if part.ndim else part.item()
+        for index, block in zip(indices, data):
+            result[index] = block if block.ndim else block.item()
         return result
 
     return stitch

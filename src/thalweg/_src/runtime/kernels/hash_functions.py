@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 _MASK = 0xFFFFFFFFFFFFFFFF
 _K0, _K1, _K2 = 0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F
 _MURMUR, _MURMUR_SEED = 0xC6A4A7935BD1E995, 0xDECAFCAFFE
-_FEW = 12  # strings of one length; below, arrays cost more than they save
+_MIN_VECTORIZED = 12  # strings of one length; below, arrays cost more than they save
 
 
 class _Text:
@@ -55,7 +55,7 @@ def hash_all(function: Hash, strings: list[bytes]) -> Array:
     for index, string in enumerate(strings):
         groups.setdefault(len(string), []).append(index)
     for size, members in groups.items():
-        if len(members) < _FEW:
+        if len(members) < _MIN_VECTORIZED:
             for index in members:
                 result[index] = function(_Text(strings[index]))
         else:

@@ -33,13 +33,13 @@ def bind_identity_n(node: Node, device: Device) -> Callable[..., Any]:
 
 @kernel("EnsureShape")
 def bind_ensure_shape(node: Node, device: Device) -> Callable[[Any], Any]:
-    wanted = node.attrs["shape"]
+    shape = node.attrs["shape"]
     if node.input_dtype(0) is dtypes.resource:
         return _same  # a handle is a scalar, whatever the shape of its variable
 
     def ensure(value: Any) -> Any:
-        if not compatible(wanted, tuple(value.shape)):
-            raise ShapeError(f"the value has shape {show(tuple(value.shape))}", expected=show(wanted), hint=None)
+        if not compatible(shape, tuple(value.shape)):
+            raise ShapeError(f"the value has shape {show(tuple(value.shape))}", expected=show(shape), hint=None)
         return value
 
     return ensure

@@ -105,7 +105,7 @@ def bind_crop_and_resize(node: Node, device: Device) -> Callable[..., torch.Tens
         if not pixels.numel():
             return pixels.new_full((len(boxes), height, width, image.shape[3]), outside)
         if grid.nearest:
-            found = _take(pixels, grid.index(grid.rows.low, grid.columns.low))
+            values = _take(pixels, grid.index(grid.rows.low, grid.columns.low))
         else:
             x, y = grid.columns.share[:, None, :, None], grid.rows.share[:, :, None, None]
             rows, columns = grid.rows, grid.columns
@@ -113,8 +113,8 @@ def bind_crop_and_resize(node: Node, device: Device) -> Callable[..., torch.Tens
                 torch.lerp(_take(pixels, grid.index(r, columns.low)), _take(pixels, grid.index(r, columns.high)), x)
                 for r in (rows.low, rows.high)
             )
-            found = torch.lerp(top, bottom, y)
-        return torch.where(grid.inside[..., None], found, outside)
+            values = torch.lerp(top, bottom, y)
+        return torch.where(grid.inside[..., None], values, outside)
 
     return crop
 
@@ -128,7 +128,7 @@ def _require_grads(grads: torch.Tensor, boxes: torch.Tensor, channels: int) -> N
 def bind_crop_and_resize_grad_image(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     method, dtype = node.attrs["method"], TORCH[node.dtypes[0]]
 
-    def spread(
+    def scatter(
         grads: torch.Tensor, boxes: torch.Tensor, box_ind: torch.Tensor, image_size: torch.Tensor
     ) -> torch.Tensor:
         require(image_size.shape == (4,), f"image_size has shape {list(image_size.shape)}", expected="4 sizes")
@@ -139,12 +139,12 @@ def bind_crop_and_resize_grad_image(node: Node, device: Device) -> Callable[...,
         wide = torch.float64 if dtype is torch.float64 else torch.float32
         result = torch.zeros((batch * height * width, channels), dtype=wide, device=grads.device)
         grid = _Grid(boxes, box_ind, (height, width), (grads.shape[1], grads.shape[2]), method)
-        given = torch.where(grid.inside[..., None], grads, 0).to(wide)
+        inner_grads = torch.where(grid.inside[..., None], grads, 0).to(wide)
         for index, weight in grid.corners():
-            result.index_add_(0, index.reshape(-1), (given * weight[..., None]).flatten(0, 2))
+            result.index_add_(0, index.reshape(-1), (inner_grads * weight[..., None]).flatten(0, 2))
         return result.view(batch, height, width, channels).to(dtype)
 
-    return spread
+    return scatter
 
 
 @plain_kernel("CropAndResizeGradBoxes")
@@ -161,9 +161,9 @@ def _crop_and_resize_grad_boxes(
     grid = _Grid(boxes, box_ind, old, new, "bilinear")
     a, b, c, d = (_take(pixels, index) for index, _ in grid.corners())
     x, y = grid.columns.share[:, None, :, None], grid.rows.share[:, :, None, None]
-    given = torch.where(grid.inside[..., None], grads, 0)
-    by_y = (torch.lerp(c - a, d - b, x) * given).sum((2, 3))
-    by_x = (torch.lerp(b - a, d - c, y) * given).sum((1, 3))
+    inner_grads = torch.where(grid.inside[..., None], grads, 0)
+    by_y = (torch.lerp(c - a, d - b, x) * inner_grads).sum((2, 3))
+    by_x = (torch.lerp(b - a, d - c, y) * inner_grads).sum((1, 3))
     (y1, y2), (x1, x2) = (_by_ends(by_y, old[0]), _by_ends(by_x, old[1]))
     return torch.stack((y1, x1, y2, x2), 1)
 
@@ -202,8 +202,8 @@ def _draw(images: torch.Tensor, boxes: torch.Tensor, colors: torch.Tensor | None
     sizes = np.array([height - 1, width - 1] * 2, np.float32)
     with np.errstate(all="ignore"):
         corners = np.nan_to_num(boxes.cpu().numpy() * sizes, nan=-(2.0**62)).clip(-(2.0**62), 2.0**62)
-    for image, own in zip(result, corners.astype(np.int64).tolist()):
-        for number, box in enumerate(own):
+    for image, image_boxes in zip(result, corners.astype(np.int64).tolist()):
+        for number, box in enumerate(image_boxes):
             _outline(image, box, palette[number % len(palette)])
     return result
 
@@ -259,8 +259,8 @@ def bind_glimpse(node: Node, device: Device) -> Callable[..., torch.Tensor]:
         if 0 in images.shape:
             return background
         batch = torch.arange(images.shape[0], device=images.device)[:, None, None]
-        found = images[batch, rows.clamp(0, h - 1)[:, :, None], columns.clamp(0, w - 1)[:, None, :]]
-        return torch.where(inside[..., None], found, background)
+        pixels = images[batch, rows.clamp(0, h - 1)[:, :, None], columns.clamp(0, w - 1)[:, None, :]]
+        return torch.where(inside[..., None], pixels, background)
 
     return extract
 
@@ -300,9 +300,9 @@ def bind_sample(node: Node, device: Device) -> Callable[..., Any]:
         objects = _objects(boxes, height, width, attrs["use_image_if_no_bounding_boxes"])
         window = (0, 0, height, width)
         for _ in range(attrs["max_attempts"]):
-            found = _random_window(rng, height, width, areas, rng.uniform(*aspects))
-            if found is not None and _covers(found, objects, least):
-                window = found
+            candidate = _random_window(rng, height, width, areas, rng.uniform(*aspects))
+            if candidate is not None and _covers(candidate, objects, least):
+                window = candidate
                 break
         top, left, bottom, right = window
         begin = torch.tensor([top, left, 0]).to(image_size.dtype)
@@ -321,15 +321,15 @@ def _scalar(value: torch.Tensor) -> float:
 def _objects(boxes: torch.Tensor, height: int, width: int, whole: bool) -> np.ndarray[Any, Any]:
     """Returns the boxes in integer pixels: top, left, bottom, right."""
     require(boxes.ndim == 3 and boxes.shape[2] == 4, f"bounding_boxes has shape {list(boxes.shape)}", "4 columns")
-    found = boxes.reshape(-1, 4).numpy()
-    if not len(found):
+    flat = boxes.reshape(-1, 4).numpy()
+    if not len(flat):
         hint = "use_image_if_no_bounding_boxes=True uses the whole image"
         require(whole, "there is no bounding box", expected="at least one box", hint=hint)
         return np.array([[0, 0, height, width]])
-    inside = bool(((found >= 0) & (found <= 1)).all())
+    inside = bool(((flat >= 0) & (flat <= 1)).all())
     require(inside, "bounding_boxes has corners outside the image", expected="fractions of [0, 1]")
-    require(bool((found[:, :2] <= found[:, 2:]).all()), "bounding_boxes has corners in the wrong order")
-    return (found * np.array([height, width] * 2, np.float32)).astype(np.int64)
+    require(bool((flat[:, :2] <= flat[:, 2:]).all()), "bounding_boxes has corners in the wrong order")
+    return (flat * np.array([height, width] * 2, np.float32)).astype(np.int64)
 
 
 def _random_window(

@@ -41,8 +41,8 @@ def _format(contents: bytes) -> str:
     for start, name in _STARTS.items():
         if contents.startswith(start):
             return name
-    found = "an empty string" if not contents else f"{len(contents)} bytes that start with {contents[:4]!r}"
-    raise invalid(f"Unknown image file format. One of JPEG, PNG, GIF, BMP required: received {found}")
+    received = "an empty string" if not contents else f"{len(contents)} bytes that start with {contents[:4]!r}"
+    raise invalid(f"Unknown image file format. One of JPEG, PNG, GIF, BMP required: received {received}")
 
 
 def _only(contents: Any) -> bytes:

@@ -13,13 +13,13 @@ Adjust = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 _CENTERS = (3.0, 2.0, 4.0)  # on a circle of 6, where red is smallest, green and blue largest
 
 
-def _hue(rgb: torch.Tensor, greatest: torch.Tensor, spread: torch.Tensor) -> torch.Tensor:
+def _hue(rgb: torch.Tensor, greatest: torch.Tensor, chroma: torch.Tensor) -> torch.Tensor:
     """Returns the hue on a circle of 6; gray has hue 0."""
     r, g, b = rgb.unbind(-1)
-    safe = torch.where(spread == 0, 1, spread)
+    safe = torch.where(chroma == 0, 1, chroma)
     blue = torch.where(g == greatest, (b - r) / safe + 2, (r - g) / safe + 4)
     hue = torch.where(r == greatest, (g - b) / safe, blue)
-    hue = torch.where(spread == 0, 0, hue)
+    hue = torch.where(chroma == 0, 0, hue)
     return torch.where(hue < 0, hue + 6, hue)
 
 
@@ -38,10 +38,10 @@ def _require_channels(images: torch.Tensor, rank: int) -> None:
 def _to_hsv(images: torch.Tensor) -> torch.Tensor:
     _require_channels(images, 1)
     greatest, least = images.amax(-1), images.amin(-1)
-    spread = greatest - least
+    chroma = greatest - least
     black = greatest <= 0
-    saturation = torch.where(black, 0, spread / torch.where(black, 1, greatest))
-    return torch.stack((_hue(images, greatest, spread) / 6, saturation, greatest), dim=-1)
+    saturation = torch.where(black, 0, chroma / torch.where(black, 1, greatest))
+    return torch.stack((_hue(images, greatest, chroma) / 6, saturation, greatest), dim=-1)
 
 
 @plain_kernel("HSVToRGB")
@@ -56,9 +56,9 @@ def _adjust_hue(images: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
     _require_channels(images, 3)
     wide = images.float()
     greatest, least = wide.amax(-1), wide.amin(-1)
-    spread = greatest - least
-    hue = torch.remainder(_hue(wide, greatest, spread) + 6 * delta, 6)
-    return torch.addcmul(least.unsqueeze(-1), spread.unsqueeze(-1), _portions(hue)).to(images.dtype)
+    chroma = greatest - least
+    hue = torch.remainder(_hue(wide, greatest, chroma) + 6 * delta, 6)
+    return torch.addcmul(least.unsqueeze(-1), chroma.unsqueeze(-1), _portions(hue)).to(images.dtype)
 
 
 def _adjust_saturation(images: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:

@@ -74,25 +74,25 @@ def _png_chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
 
 def decode_png(data: bytes, channels: int, wide: bool) -> Array:
     """Returns the pixels of a PNG file, with 16 bits if `wide`, else 8; channels=0 keeps the file's own."""
-    found: dict[bytes, bytes] = {}
-    parts = [_PNG]
+    bodies: dict[bytes, bytes] = {}
+    chunks = [_PNG]
     for kind, start, end in _png_chunks(data):
         if kind in _KEPT:  # color profiles and texts are ignored
-            parts.append(data[start:end])
-            found.setdefault(kind, data[start + 8 : end - 4] if kind != b"IDAT" else b"")
-    header = found.get(b"IHDR", b"")
-    if len(header) != 13 or b"IDAT" not in found or b"IEND" not in found:
+            chunks.append(data[start:end])
+            bodies.setdefault(kind, data[start + 8 : end - 4] if kind != b"IDAT" else b"")
+    header = bodies.get(b"IHDR", b"")
+    if len(header) != 13 or b"IDAT" not in bodies or b"IEND" not in bodies:
         raise _invalid("PNG", data, "it has no header" if len(header) != 13 else "it is truncated")
     width, height, depth, color = struct.unpack_from(">IIBB", header)
     if color not in _CHANNELS:
         raise _invalid("PNG", data, f"its color type is {color}")
     bits = _CHANNELS[color] * depth
     _require_size("PNG", data, width, height, len(data) * _DEFLATE * 8 // max(bits, 1))
-    own = (4 if b"tRNS" in found else 3) if color == _PALETTE else _CHANNELS[color]
-    channels = channels or own
-    content = b"".join(parts)
-    key = found.get(b"tRNS") if channels in (2, 4) else None
-    palette = found.get(b"PLTE", b"")
+    stored_channels = (4 if b"tRNS" in bodies else 3) if color == _PALETTE else _CHANNELS[color]
+    channels = channels or stored_channels
+    content = b"".join(chunks)
+    key = bodies.get(b"tRNS") if channels in (2, 4) else None
+    palette = bodies.get(b"PLTE", b"")
     deep = wide or channels < 3
 
     def load() -> Array:
@@ -232,17 +232,17 @@ def decode_jpeg(
     if try_recover_truncated and acceptable_fraction < 1:
         data += b"\xff\xd9"  # the appended marker ends the data for the decoder
     image = _open_jpeg(data)
-    wanted = channels or (1 if image.mode == "L" else 3)
+    num_channels = channels or (1 if image.mode == "L" else 3)
 
     def load() -> Array:
-        if wanted == 1 and image.mode == "RGB":
+        if num_channels == 1 and image.mode == "RGB":
             image.draft("L", None)
         if ratio > 1:
             width, height = (-(-size // ratio) for size in image.size)
             image._size = width, height
             image.tile = [tile._replace(extents=(0, 0, width, height)) for tile in image.tile]
         # Pillow's draft mode combines plain chroma upsampling and the fast DCT: they cannot be selected separately.
-        enlarges = wanted == 3 and len({layer[1:3] for layer in image.layer}) > 1
+        enlarges = num_channels == 3 and len({layer[1:3] for layer in image.layer}) > 1
         draft = not fancy_upscaling if enlarges else dct_method == "INTEGER_FAST"
         image.decoderconfig = (ratio, int(draft))
         return np.asarray(image)
@@ -253,11 +253,11 @@ def decode_jpeg(
     if crop is not None:
         pixels = _cropped(data, pixels, crop)
     if pixels.shape[-1] == 4:
-        if wanted == 1:
+        if num_channels == 1:
             raise _invalid("JPEG", data, "CMYK cannot be converted to grayscale")
         wide = 255 - pixels.astype(np.uint16)
         return (wide[..., :3] * wide[..., 3:] // 255).astype(np.uint8)
-    if wanted == 3 and pixels.shape[-1] == 1:
+    if num_channels == 3 and pixels.shape[-1] == 1:
         return np.repeat(pixels, 3, -1)
     return pixels
 
@@ -302,11 +302,11 @@ def encode_jpeg(
     # The JFIF segment comes first: unit and densities have fixed offsets in it, other segments follow.
     end = 4 + struct.unpack_from(">H", coded, 4)[0]
     density = struct.pack(">BHH", 1 if density_unit == "in" else 2, x_density, y_density)
-    parts = [coded[:13], density, coded[18:end]]
+    segments = [coded[:13], density, coded[18:end]]
     if xmp_metadata:
         body = b"http://ns.adobe.com/xap/1.0/\0" + xmp_metadata.encode("utf-8", "surrogateescape")
-        parts.append(b"\xff\xe1" + struct.pack(">H", len(body) + 2) + body)
-    return b"".join([*parts, coded[end:]])
+        segments.append(b"\xff\xe1" + struct.pack(">H", len(body) + 2) + body)
+    return b"".join([*segments, coded[end:]])
 
 
 # -- BMP --------------------------------------------------------------------------------------------------------------
@@ -403,8 +403,8 @@ def _gif_frames(data: bytes, at_most: int | None) -> Iterator[_Frame]:
     flags, position = data[10], 13
     shared, position = _palette(data, flags, position)
     transparent = -1
-    found = 0
-    while position < len(data) and found != at_most:
+    count = 0
+    while position < len(data) and count != at_most:
         kind = data[position]
         if kind == 0x3B:
             return
@@ -418,10 +418,10 @@ def _gif_frames(data: bytes, at_most: int | None) -> Iterator[_Frame]:
             palette, position = _palette(data, flags, position + 10)
             palette = palette if len(palette) else shared
             if not len(palette):
-                raise ValueError(f"frame {found} has no palette")
+                raise ValueError(f"frame {count} has no palette")
             end = _after_blocks(data, position + 1)
             yield _Frame(box, palette, transparent, bool(flags & 0x40), data[position], data[position + 1 : end])
-            position, transparent, found = end, -1, found + 1
+            position, transparent, count = end, -1, count + 1
         else:
             raise ValueError(f"a block starts with {kind:#x}")
 

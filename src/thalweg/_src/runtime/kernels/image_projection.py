@@ -56,12 +56,12 @@ def _at(images: Image, y: Image, x: Image, fill_value: Any) -> Image:
     batch, height, width, channels = images.shape
     inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
     if not height or not width:
-        found = torch.zeros((batch, *y.shape[1:], channels), dtype=images.dtype, device=images.device)
+        pixels = torch.zeros((batch, *y.shape[1:], channels), dtype=images.dtype, device=images.device)
     else:
         rows, columns = (torch.where(inside, v, 0).to(torch.int64) for v in (y, x))
         flat = (rows * width + columns).reshape(y.shape[0], -1, 1).expand(batch, -1, channels)
-        found = torch.gather(images.reshape(batch, -1, channels), 1, flat).reshape(batch, *y.shape[1:], channels)
-    return torch.where(inside[..., None], found, fill_value)
+        pixels = torch.gather(images.reshape(batch, -1, channels), 1, flat).reshape(batch, *y.shape[1:], channels)
+    return torch.where(inside[..., None], pixels, fill_value)
 
 
 def _nearest(images: Image, y: Image, x: Image, fill_value: Any) -> Image:

@@ -11,6 +11,7 @@ from thalweg._src.base.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.ops.shape_functions import require
 from thalweg._src.runtime.kernels.registry import kernel, plain_kernel
+from thalweg._src.runtime.kernels.types import TORCH_UNSIGNED
 from thalweg._src.runtime.resources.devices import Device
 
 
@@ -18,7 +19,7 @@ from thalweg._src.runtime.resources.devices import Device
 def _components(images: torch.Tensor) -> torch.Tensor:
     """Merges equal neighbors under the smallest of their indices until a fixed point, and numbers the roots."""
     require(images.ndim == 3, f"images has rank {images.ndim}", expected="a batch of planes")
-    if images.dtype in (torch.uint16, torch.uint32, torch.uint64):
+    if images.dtype in TORCH_UNSIGNED:
         images = images.to(torch.int64)
     positions = torch.arange(images.numel(), device=images.device).reshape(images.shape)
     left, right = _pairs(images, positions, 2)

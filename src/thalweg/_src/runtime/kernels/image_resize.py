@@ -87,10 +87,10 @@ def _bicubic(old: int, new: int, align_corners: bool, half_pixel: bool) -> tuple
     offset = np.rint((coordinates - low) * F(_TABLE)).astype(np.int64)
     near, far = _cubic_table(-0.5 if half_pixel else -0.75)
     weights = np.stack([far[offset], near[offset], near[_TABLE - offset], far[_TABLE - offset]])
-    wanted = low + np.arange(-1, 3)[:, None]
-    indices = np.clip(wanted, 0, old - 1)
+    unclipped = low + np.arange(-1, 3)[:, None]
+    indices = np.clip(unclipped, 0, old - 1)
     if half_pixel:  # pixels beyond the edge have no weight
-        weights = np.where(indices == wanted, weights, F(0))
+        weights = np.where(indices == unclipped, weights, F(0))
         total = weights.sum(0, keepdims=True)
         weights = np.divide(weights, total, out=weights, where=np.abs(total) >= 1000 * np.finfo(F).tiny)
     return indices, weights
@@ -243,9 +243,9 @@ def bind_bilinear(node: Node, device: Device) -> Callable[..., torch.Tensor]:
 @kernel("ResizeBilinearGrad")
 def bind_bilinear_grad(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     (align, half), dtype = _attrs(node), TORCH[node.dtypes[0]]
-    spread_back = torch.ops.aten.upsample_bilinear2d_backward.default
+    aten_backward = torch.ops.aten.upsample_bilinear2d_backward.default
 
-    def spread(grads: torch.Tensor, image: torch.Tensor) -> torch.Tensor:
+    def backward(grads: torch.Tensor, image: torch.Tensor) -> torch.Tensor:
         _require_like(grads, image, _require_images)
         n, h, w, c = image.shape
         if not grads.numel():
@@ -253,15 +253,15 @@ def bind_bilinear_grad(node: Node, device: Device) -> Callable[..., torch.Tensor
         wide = grads.to(dtype if dtype is torch.float64 else torch.float32)
         new = list(grads.shape[1:3])
         if align or half:
-            return _channels_last(spread_back(_channels_first(wide), new, [n, c, h, w], align)).to(dtype)
+            return _channels_last(aten_backward(_channels_first(wide), new, [n, c, h, w], align)).to(dtype)
         padded = _channels_first(torch.nn.functional.pad(wide, (0, 0, 0, 1, 0, 1)))
         sizes = [n, c, h + 1, w + 1]
-        more = _channels_last(spread_back(padded, [new[0] + 1, new[1] + 1], sizes, True))
+        more = _channels_last(aten_backward(padded, [new[0] + 1, new[1] + 1], sizes, True))
         more[:, h - 1] += more[:, h]
         more[:, :, w - 1] += more[:, :, w]
         return more[:, :h, :w].to(dtype)
 
-    return spread
+    return backward
 
 
 def _require_like(grads: torch.Tensor, image: torch.Tensor, check: Callable[[torch.Tensor], None]) -> None:
@@ -293,7 +293,7 @@ def bind_resize_grad(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     method, (align, half), target = _OPS[node.type.removesuffix("Grad")], _attrs(node), device.torch
     dtype = TORCH[node.dtypes[0]]
 
-    def spread(grads: torch.Tensor, image: torch.Tensor) -> torch.Tensor:
+    def scatter(grads: torch.Tensor, image: torch.Tensor) -> torch.Tensor:
         _require_like(grads, image, _require_images)
         result = grads.to(dtype if dtype is torch.float64 else torch.float32)
         for axis in _in_order((grads.shape[1], image.shape[1]), (grads.shape[2], image.shape[2])):
@@ -302,7 +302,7 @@ def bind_resize_grad(node: Node, device: Device) -> Callable[..., torch.Tensor]:
                 result = taps(method, old, new, align, half, target).scatter(result, axis, old)
         return result.to(dtype)
 
-    return spread
+    return scatter
 
 
 @kernel("ResizeNearestNeighbor")
@@ -325,7 +325,7 @@ def bind_nearest(node: Node, device: Device) -> Callable[..., torch.Tensor]:
 def bind_nearest_grad(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     (align, half), target = _attrs(node), device.torch
 
-    def spread(grads: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
+    def scatter(grads: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
         _require_batch(grads)
         height, width = _size(size)
         n, h, w, c = grads.shape
@@ -334,7 +334,7 @@ def bind_nearest_grad(node: Node, device: Device) -> Callable[..., torch.Tensor]
         result = grads.new_zeros((n, height, w, c)).index_add_(1, rows, grads)
         return grads.new_zeros((n, height, width, c)).index_add_(2, columns, result)
 
-    return spread
+    return scatter
 
 
 def _pair(value: torch.Tensor, what: str) -> tuple[float, float]:
@@ -355,8 +355,8 @@ def bind_scale_and_translate(node: Node, device: Device) -> Callable[..., torch.
         result = images.to(torch.float32)
         for axis in _in_order((images.shape[1], new[0]), (images.shape[2], new[1])):
             i = axis - 1
-            found = filter_taps(kind, images.shape[axis], new[i], factors[i], shifts[i], antialias, target)
-            result = found.gather(result, axis)
+            axis_taps = filter_taps(kind, images.shape[axis], new[i], factors[i], shifts[i], antialias, target)
+            result = axis_taps.gather(result, axis)
         return result
 
     return resize
@@ -372,7 +372,7 @@ def _factors(scale: torch.Tensor) -> tuple[float, float]:
 def bind_scale_and_translate_grad(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     kind, antialias, target = node.attrs["kernel_type"], node.attrs["antialias"], device.torch
 
-    def spread(
+    def scatter(
         grads: torch.Tensor, image: torch.Tensor, scale: torch.Tensor, translation: torch.Tensor
     ) -> torch.Tensor:
         _require_like(grads, image, _require_batch)
@@ -382,8 +382,8 @@ def bind_scale_and_translate_grad(node: Node, device: Device) -> Callable[..., t
         result = grads
         for axis in (1, 2):
             i, old = axis - 1, image.shape[axis]
-            found = filter_taps(kind, old, grads.shape[axis], factors[i], shifts[i], antialias, target)
-            result = found.scatter(result, axis, old)
+            axis_taps = filter_taps(kind, old, grads.shape[axis], factors[i], shifts[i], antialias, target)
+            result = axis_taps.scatter(result, axis, old)
         return result
 
-    return spread
+    return scatter

@@ -60,14 +60,14 @@ def _suppress(
     """Returns the selected indices. overlap_in(order): the overlap of the box at one position with those at others."""
     order = _order(scores, least)
     overlap, left = overlap_in(order), np.ones(len(order), bool)
-    kept: list[int] = []
+    selected: list[int] = []
     for i in range(len(order)):
-        if len(kept) == count:
+        if len(selected) == count:
             break
         if left[i]:
-            kept.append(int(order[i]))
+            selected.append(int(order[i]))
             left[i + 1 :] &= ~(overlap(i, slice(i + 1, None)) > threshold)
-    return kept
+    return selected
 
 
 def _suppress_boxes(boxes: Array, scores: Array, count: int, threshold: float, least: float) -> list[int]:
@@ -80,22 +80,22 @@ def _soften(overlap: Overlap, scores: Array, count: int, sigma: float, least: fl
     # Each entry: the score, its box, and the number of selected boxes already applied to it.
     queue = [(-scores[i], int(i), 0) for i in _order(scores, least)]
     heapq.heapify(queue)
-    kept: list[int] = []
+    selected: list[int] = []
     values: list[float] = []
-    while queue and len(kept) < count:
+    while queue and len(selected) < count:
         negative, box, seen = heapq.heappop(queue)
         score = original = np.float32(-negative)
-        if seen < len(kept):
-            for similarity in overlap(box, np.array(kept[seen:], np.int64))[::-1]:
+        if seen < len(selected):
+            for similarity in overlap(box, np.array(selected[seen:], np.int64))[::-1]:
                 score = np.float32(score * np.exp(factor * similarity * similarity))
                 if score <= least:
                     break
         if score == original:
-            kept.append(box)
+            selected.append(box)
             values.append(float(score))
         elif score > least:
-            heapq.heappush(queue, (-score, box, len(kept)))
-    return kept, values
+            heapq.heappush(queue, (-score, box, len(selected)))
+    return selected, values
 
 
 def _number(value: torch.Tensor, what: str) -> float:
@@ -146,7 +146,7 @@ def bind_suppression(node: Node, device: Device) -> Callable[..., Any]:
         score_threshold: torch.Tensor | None = None,
         soft_nms_sigma: torch.Tensor | None = None,
     ) -> Any:
-        found, values = _boxes_and_scores(boxes, scores)
+        host_boxes, values = _boxes_and_scores(boxes, scores)
         count = _count(max_output_size, "max_output_size")
         iou = float(fixed) if iou_threshold is None else _number(iou_threshold, "iou_threshold")
         _require_unit(iou, "iou_threshold")
@@ -154,15 +154,15 @@ def bind_suppression(node: Node, device: Device) -> Callable[..., Any]:
         sigma = 0.0 if soft_nms_sigma is None else _number(soft_nms_sigma, "soft_nms_sigma")
         require(sigma >= 0, f"soft_nms_sigma is {sigma}", expected="a non-negative number")
         if sigma > 0:
-            kept, best = _soften(_Boxes(found).overlap, values, count, sigma, least)
+            selected, best = _soften(_Boxes(host_boxes).overlap, values, count, sigma, least)
         else:
-            kept = _suppress_boxes(found, values, count, iou, least)
-            best = values[kept].tolist()
+            selected = _suppress_boxes(host_boxes, values, count, iou, least)
+            best = values[selected].tolist()
         size = count if pad else None
-        indices = _padded(kept, size, torch.int32, device.torch)
+        indices = _padded(selected, size, torch.int32, device.torch)
         if outputs == 1:
             return indices
-        valid = torch.tensor(len(kept), dtype=torch.int32, device=device.torch)
+        valid = torch.tensor(len(selected), dtype=torch.int32, device=device.torch)
         if outputs == 2:
             return indices, valid
         return indices, _padded(best, size, scores.dtype, device.torch), valid
@@ -183,14 +183,14 @@ def bind_suppression_by_table(node: Node, device: Device) -> Callable[..., torch
         require(square, f"overlaps has shape {list(overlaps.shape)}", expected="a square")
         require(scores.shape == overlaps.shape[:1], f"scores has shape {list(scores.shape)}", expected="one per row")
         table = _host(overlaps)
-        kept = _suppress(
+        selected = _suppress(
             lambda order: lambda i, others: table[order[others], order[i]],
             _host(scores),
             _count(max_output_size, "max_output_size"),
             _number(overlap_threshold, "overlap_threshold"),
             _number(score_threshold, "score_threshold"),
         )
-        return torch.tensor(kept, dtype=torch.int32, device=device.torch)
+        return torch.tensor(selected, dtype=torch.int32, device=device.torch)
 
     return select
 
@@ -212,33 +212,34 @@ def bind_combined(node: Node, device: Device) -> Callable[..., Any]:
         require(same, f"scores has shape {list(scores.shape)}", expected="one row of scores per box")
         classes = scores.shape[2]
         require(boxes.shape[2] in (1, classes), f"boxes has {boxes.shape[2]} classes", expected=f"1 or {classes}")
-        each, total = _count(max_output_size_per_class, "max_output_size_per_class"), _count(max_total_size, "size")
-        require(each > 0 and total > 0, f"the sizes are {each} and {total}", expected="at least 1")
+        per_class = _count(max_output_size_per_class, "max_output_size_per_class")
+        total = _count(max_total_size, "size")
+        require(per_class > 0 and total > 0, f"the sizes are {per_class} and {total}", expected="at least 1")
         iou = _require_unit(_number(iou_threshold, "iou_threshold"), "iou_threshold")
         least = _number(score_threshold, "score_threshold")
-        size = min(total, each * classes) if pad_per_class else total
+        size = min(total, per_class * classes) if pad_per_class else total
         results = torch.zeros((boxes.shape[0], size, 6), device="cpu")  # four corners, score and class
         valid = []
         for target, image, points in zip(results.numpy(), _host(boxes), _host(scores)):
-            best = _best_of_classes(image, points, each, iou, least)[:size]
+            best = _best_of_classes(image, points, per_class, iou, least)[:size]
             target[: len(best)] = best
             valid.append(len(best))
         corners = results[..., :4].clamp(0, 1) if clip else results[..., :4].contiguous()
         counts = torch.tensor(valid, dtype=torch.int32)
-        parts = (corners, results[..., 4].contiguous(), results[..., 5].contiguous(), counts)
-        return tuple(part.to(device.torch) for part in parts)
+        outputs = (corners, results[..., 4].contiguous(), results[..., 5].contiguous(), counts)
+        return tuple(output.to(device.torch) for output in outputs)
 
     return select
 
 
-def _best_of_classes(boxes: Array, scores: Array, each: int, iou: float, least: float) -> Array:
+def _best_of_classes(boxes: Array, scores: Array, per_class: int, iou: float, least: float) -> Array:
     """Returns corners, score and class of the selected boxes of all classes of one image, best first."""
-    found = [np.empty((0, 6), np.float32)]
+    rows = [np.empty((0, 6), np.float32)]
     for number in range(scores.shape[1]):
-        own = boxes[:, number if boxes.shape[1] > 1 else 0]
-        kept = _suppress_boxes(own, scores[:, number], each, iou, least)
-        labels = np.full((len(kept), 1), number, np.float32)
-        found.append(np.concatenate([own[kept], scores[kept, number, None], labels], 1))
-    every = np.concatenate(found)
+        class_boxes = boxes[:, number if boxes.shape[1] > 1 else 0]
+        selected = _suppress_boxes(class_boxes, scores[:, number], per_class, iou, least)
+        labels = np.full((len(selected), 1), number, np.float32)
+        rows.append(np.concatenate([class_boxes[selected], scores[selected, number, None], labels], 1))
+    every = np.concatenate(rows)
     best: Array = every[np.argsort(-every[:, 4], kind="stable")]
     return best

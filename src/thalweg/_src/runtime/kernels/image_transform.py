@@ -9,6 +9,7 @@ import torch
 
 from thalweg._src.graph.ops.shape_functions import require
 from thalweg._src.runtime.kernels.registry import plain_kernel
+from thalweg._src.runtime.kernels.types import TORCH_UNSIGNED
 
 
 @plain_kernel("_RotateQuarters")
@@ -18,7 +19,7 @@ def _rotate(image: Any, k: torch.Tensor) -> Any:
     turns = int(k) % 4
     if isinstance(image, np.ndarray):
         return np.rot90(image, turns, (-3, -2))
-    if image.dtype in (torch.uint16, torch.uint32, torch.uint64):
+    if image.dtype in TORCH_UNSIGNED:
         signed = {2: torch.int16, 4: torch.int32, 8: torch.int64}[image.dtype.itemsize]
         return torch.rot90(image.view(signed), turns, (-3, -2)).view(image.dtype)
     return torch.rot90(image, turns, (-3, -2))

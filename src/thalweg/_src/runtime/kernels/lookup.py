@@ -15,16 +15,16 @@ from thalweg._src.base.shapes import is_fully_defined, show
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.runtime.kernels.decoding import parse_number
 from thalweg._src.runtime.kernels.files import read_whole
-from thalweg._src.runtime.kernels.registry import Known, kernel, plain_kernel
+from thalweg._src.runtime.kernels.registry import Constant, kernel, plain_kernel
 from thalweg._src.runtime.kernels.strings import as_bytes
-from thalweg._src.runtime.kernels.types import TORCH
+from thalweg._src.runtime.kernels.types import TORCH, UNSIGNED
 from thalweg._src.runtime.resources.devices import Device
 from thalweg._src.runtime.resources.tables import KEYS, DenseTable, LookupTable, StaticTable, same_table
 
 Array = np.ndarray[Any, Any]
 Function = Callable[..., Any]
 
-_VALUES = frozenset(TORCH) - dtypes.QUANTIZED - {dtypes.uint16, dtypes.uint32, dtypes.uint64} | {dtypes.string}
+_VALUES = frozenset(TORCH) - dtypes.QUANTIZED - set(UNSIGNED) | {dtypes.string}
 _LINE_NUMBER, _WHOLE_LINE = -1, -2
 
 
@@ -53,15 +53,15 @@ def _value_shape(node: Node) -> tuple[int, ...]:
 
 
 @kernel("HashTableV2", devices=("CPU",), key_dtype=KEYS, value_dtype=_VALUES)
-def bind_static(node: Node, device: Device) -> Known:
+def bind_static(node: Node, device: Device) -> Constant:
     key, value = node.attrs["key_dtype"], node.attrs["value_dtype"]
-    return Known(_find_table(node, device, StaticTable, lambda name: StaticTable(name, key, value)))
+    return Constant(_find_table(node, device, StaticTable, lambda name: StaticTable(name, key, value)))
 
 
 @kernel("MutableHashTableV2", "MutableHashTableOfTensorsV2", devices=("CPU",), key_dtype=KEYS, value_dtype=_VALUES)
-def bind_mutable(node: Node, device: Device) -> Known:
+def bind_mutable(node: Node, device: Device) -> Constant:
     key, value, shape = node.attrs["key_dtype"], node.attrs["value_dtype"], _value_shape(node)
-    return Known(_find_table(node, device, LookupTable, lambda name: LookupTable(name, key, value, shape)))
+    return Constant(_find_table(node, device, LookupTable, lambda name: LookupTable(name, key, value, shape)))
 
 
 @kernel("MutableDenseHashTableV2", devices=("CPU",), key_dtype=KEYS, value_dtype=_VALUES)
@@ -98,9 +98,9 @@ def _types(node: Node, key: str, value: str = "") -> Callable[[Any], LookupTable
     key_dtype, value_dtype = node.attrs[key], node.attrs[value] if value else None
 
     def check(table: Any) -> LookupTable:
-        found = _require_table(table)
-        found.require_types(key_dtype, value_dtype)
-        return found
+        checked = _require_table(table)
+        checked.require_types(key_dtype, value_dtype)
+        return checked
 
     return check
 

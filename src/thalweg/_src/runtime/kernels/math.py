@@ -14,8 +14,8 @@ from thalweg._src.base.shapes import compatible, show
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.runtime.kernels.registry import Call, Input, kernel, plain_kernel
 from thalweg._src.runtime.kernels.tensor_list import add_lists
-from thalweg._src.runtime.kernels.types import TORCH
-from thalweg._src.runtime.kernels.unsigned import SAME_BITS, UNSIGNED, by_bits, by_order, by_value, on_host
+from thalweg._src.runtime.kernels.types import TORCH, UNSIGNED
+from thalweg._src.runtime.kernels.unsigned import SAME_BITS, by_bits, by_order, by_value, on_host
 from thalweg._src.runtime.resources.devices import Device
 
 Function = Callable[..., Any]
@@ -239,8 +239,8 @@ def bind_clip_by_value(node: Node, device: Device) -> Call:
     if low is not None and high is not None and low.shape == high.shape == () and low <= high:
         return Call(torch.clamp, (Input(0), _plain_number(low), _plain_number(high)))
     shape = node.input_shape(0)
-    known = shape is not None and None not in shape
-    if known and all(node.input_shape(i) in ((), shape) for i in (1, 2)):
+    is_static = shape is not None and None not in shape
+    if is_static and all(node.input_shape(i) in ((), shape) for i in (1, 2)):
         return Call(torch.maximum, (Call(torch.minimum, (Input(0), Input(2))), Input(1)))
     return Call(_clip, (Input(0), Input(1), Input(2)))
 
@@ -275,8 +275,8 @@ def _number(value: float, node: Node) -> torch.Tensor:
 def _dy(node: Node) -> Input | Call:
     """Returns dy after checking that it has the shape of y, since torch would broadcast them."""
     shape = node.input_shape(0)
-    known = shape is not None and None not in shape and shape == node.input_shape(1)
-    return Input(1) if known else Call(_alike, (Input(1), Input(0)))
+    is_equal = shape is not None and None not in shape and shape == node.input_shape(1)
+    return Input(1) if is_equal else Call(_alike, (Input(1), Input(0)))
 
 
 def _alike(dy: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -324,9 +324,9 @@ def bind_complex(node: Node, device: Device) -> Function:
 def bind_add_n(node: Node, device: Device) -> Function | Call:
     """Adds into one fresh tensor; static shapes that are equal are not checked again."""
     dtype = TORCH[node.attrs["T"]]
-    known, wanted = node.input_shape(0), node.attrs.get("shape")
+    shape, declared = node.input_shape(0), node.attrs.get("shape")
     count = len(node.inputs)
-    same = known is not None and None not in known and all(node.input_shape(i) == known for i in range(count))
+    same = shape is not None and None not in shape and all(node.input_shape(i) == shape for i in range(count))
     if same and 2 <= count <= 16 and dtype not in SAME_BITS:
         total = Call(torch.add, (Input(0), Input(1)))
         for index in range(2, count):
@@ -335,8 +335,8 @@ def bind_add_n(node: Node, device: Device) -> Function | Call:
 
     def add_n(*values: torch.Tensor) -> torch.Tensor:
         first = values[0]
-        if not compatible(wanted, tuple(first.shape)):
-            raise errors.ShapeError(f"input 0 has shape {show(tuple(first.shape))}", expected=show(wanted))
+        if not compatible(declared, tuple(first.shape)):
+            raise errors.ShapeError(f"input 0 has shape {show(tuple(first.shape))}", expected=show(declared))
         for index, value in enumerate(values):
             if value.shape != first.shape:
                 raise errors.ShapeError(

@@ -9,14 +9,11 @@ import torch
 from thalweg._src.base import dtypes
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.runtime.kernels.registry import Call, Input, kernel
-from thalweg._src.runtime.kernels.types import INTEGERS
+from thalweg._src.runtime.kernels.types import INTEGERS, UNSIGNED
 from thalweg._src.runtime.resources.devices import Device
 
-_WIDE = (dtypes.uint16, dtypes.uint32, dtypes.uint64)
-
-
-_FEW = 16  # columns; MKL parallelizes long products with so few columns badly
-_LONG = 128
+# MKL parallelizes products of matrices with many rows and few columns badly.
+_MIN_LONG, _MAX_NARROW = 128, 16
 
 
 @kernel("MatMul", cpu_types=INTEGERS)
@@ -41,7 +38,7 @@ def _is_narrow_inner(node: Node) -> bool:
         return False
     columns, inner = shape
     available = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-    return bool(columns >= _LONG and 0 < inner <= _FEW and available)  # type: ignore[operator]
+    return bool(columns >= _MIN_LONG and 0 < inner <= _MAX_NARROW and available)  # type: ignore[operator]
 
 
 def _multiply_narrow(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -56,7 +53,7 @@ def _is_narrow_outer(node: Node) -> bool:
     if shape is None or None in shape or not node.attrs["transpose_a"] or node.attrs["transpose_b"]:
         return False
     rows, columns = shape
-    return bool(rows >= _LONG and columns <= _FEW)  # type: ignore[operator]
+    return bool(rows >= _MIN_LONG and columns <= _MAX_NARROW)  # type: ignore[operator]
 
 
 @kernel("BatchMatMulV2", cpu_types=INTEGERS)
@@ -66,7 +63,7 @@ def bind_batch_matmul(node: Node, device: Device) -> Call:
     return Call(torch.matmul, (x, y))
 
 
-@kernel("MatMul", T=_WIDE, priority=1, devices=("CPU",))
+@kernel("MatMul", T=UNSIGNED, priority=1, devices=("CPU",))
 def bind_unsigned_matmul(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     """Multiplies in int64, whose wrap-around is that of the unsigned types; torch has no unsigned matmul."""
     transpose_a, transpose_b = node.attrs["transpose_a"], node.attrs["transpose_b"]
@@ -78,7 +75,7 @@ def bind_unsigned_matmul(node: Node, device: Device) -> Callable[..., torch.Tens
     return product
 
 
-@kernel("BatchMatMulV2", T=_WIDE, priority=1, devices=("CPU",))
+@kernel("BatchMatMulV2", T=UNSIGNED, priority=1, devices=("CPU",))
 def bind_unsigned_batch_matmul(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     adj_x, adj_y = node.attrs["adj_x"], node.attrs["adj_y"]
 

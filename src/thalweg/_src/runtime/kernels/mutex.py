@@ -8,7 +8,7 @@ from typing import Any
 from thalweg._src.base.errors import invalid
 from thalweg._src.graph.consistency import SHARED
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.runtime.kernels.registry import Known, kernel, plain_kernel
+from thalweg._src.runtime.kernels.registry import Constant, kernel, plain_kernel
 from thalweg._src.runtime.kernels.waiting import failure, shared
 from thalweg._src.runtime.resources.devices import Device
 from thalweg._src.runtime.resources.mutex import Lock, Mutex
@@ -18,8 +18,8 @@ Function = Callable[..., Any]
 
 
 @kernel("MutexV2")
-def bind_mutex(node: Node, device: Device) -> Known:
-    return Known(shared(node, device, "mutex", Mutex))
+def bind_mutex(node: Node, device: Device) -> Constant:
+    return Constant(shared(node, device, "mutex", Mutex))
 
 
 @kernel("MutexLock")

@@ -48,11 +48,11 @@ def bind_reduce(node: Node, device: Device) -> Function:
 
 @kernel("NcclBroadcast")
 def bind_broadcast(node: Node, device: Device) -> Function:
-    wanted = node.attrs["shape"]
+    shape = node.attrs["shape"]
 
     def same(value: Any) -> Any:
-        if not compatible(tuple(value.shape), wanted):
-            raise invalid(f"the shape {list(value.shape)} of the input is not that of the broadcast, {show(wanted)}")
+        if not compatible(tuple(value.shape), shape):
+            raise invalid(f"the shape {list(value.shape)} of the input is not that of the broadcast, {show(shape)}")
         return value
 
     return same

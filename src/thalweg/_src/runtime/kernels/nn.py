@@ -13,8 +13,8 @@ from thalweg._src.base.errors import invalid
 from thalweg._src.base.shapes import is_fully_defined, show
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.runtime.kernels.registry import Call, Input, kernel, plain_kernel
-from thalweg._src.runtime.kernels.types import TORCH
-from thalweg._src.runtime.kernels.unsigned import SAME_BITS, UNSIGNED
+from thalweg._src.runtime.kernels.types import TORCH, TORCH_UNSIGNED, UNSIGNED
+from thalweg._src.runtime.kernels.unsigned import SAME_BITS
 from thalweg._src.runtime.resources.devices import Device
 
 Tensor = torch.Tensor
@@ -54,10 +54,10 @@ def bind_relu(node: Node, device: Device) -> Function:
 def bind_relu_grad(node: Node, device: Device) -> Function | Call:
     if node.attrs["T"].is_floating:
         return _guarded(node, _aten.threshold_backward.default, 0)
-    return _guarded(node, lambda grad, x: _kept(grad, x > 0 if x.dtype.is_signed else x.ne(0)))
+    return _guarded(node, lambda grad, x: _masked(grad, x > 0 if x.dtype.is_signed else x.ne(0)))
 
 
-def _kept(grad: Tensor, mask: Tensor) -> Tensor:
+def _masked(grad: Tensor, mask: Tensor) -> Tensor:
     """Returns a gradient of integers where a mask is true, and zero elsewhere."""
     return (grad.view(SAME_BITS.get(grad.dtype, grad.dtype)) * mask).view(grad.dtype)
 
@@ -76,7 +76,7 @@ def bind_relu6_grad(node: Node, device: Device) -> Function | Call:
 
     def grad_of_integers(grad: Tensor, x: Tensor) -> Tensor:
         wide = x.to(torch.int64)
-        return _kept(grad, (wide > 0) & (wide < 6))
+        return _masked(grad, (wide > 0) & (wide < 6))
 
     return _guarded(node, grad_of_integers)
 
@@ -239,8 +239,8 @@ def bind_l2_loss(node: Node, device: Device) -> Call:
 def bind_bias_add(node: Node, device: Device) -> Function | Call:
     value, bias = node.input_shape(0), node.input_shape(1)
     last = node.attrs.get("data_format", "NHWC") == "NHWC"
-    known = value is not None and bias is not None and bias[0] is not None and value[-1 if last else 1] == bias[0]
-    if known and node.attrs["T"] not in UNSIGNED:
+    fits = value is not None and bias is not None and bias[0] is not None and value[-1 if last else 1] == bias[0]
+    if fits and node.attrs["T"] not in UNSIGNED:
         assert value is not None
         addend = Input(1) if last else Call(torch.reshape, (Input(1), (-1, *(1,) * (len(value) - 2))))
         return Call(torch.add, (Input(0), addend))
@@ -258,7 +258,7 @@ def _bias_add_first(value: Tensor, bias: Tensor) -> Tensor:
 
 
 def _add(value: Tensor, bias: Tensor) -> Tensor:
-    if value.dtype in (torch.uint16, torch.uint32, torch.uint64):
+    if value.dtype in TORCH_UNSIGNED:
         return (value.to(torch.int64) + bias.to(torch.int64)).to(value.dtype)
     return torch.add(value, bias)
 
@@ -375,7 +375,7 @@ def _largest_by_sort(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 def _largest_on_cpu(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """Sorts whole rows only where ties, including one beyond the k-th value, need a defined order."""
-    if k == 0 or x.numel() == 0 or x.dtype in (torch.uint16, torch.uint32, torch.uint64):
+    if k == 0 or x.numel() == 0 or x.dtype in TORCH_UNSIGNED:
         return _largest_by_sort(x, k)
     values, indices = torch.topk(x, min(k + 1, x.shape[-1]), -1)
     equal = values[..., 1:] == values[..., :-1]
@@ -402,7 +402,7 @@ def _in_top_k(predictions: Tensor, targets: Tensor, k: Any) -> Tensor:
     inside = (classes >= 0) & (classes < predictions.shape[1])
     if predictions.shape[1] == 0:
         return inside.squeeze(1)
-    own = torch.gather(predictions, 1, torch.where(inside, classes, 0))
-    above = torch.sum(predictions > own, 1, keepdim=True)
+    scores = torch.gather(predictions, 1, torch.where(inside, classes, 0))
+    above = torch.sum(predictions > scores, 1, keepdim=True)
     sure = inside & torch.isfinite(predictions).all(1, keepdim=True) & (above < int(k))
     return sure.squeeze(1)

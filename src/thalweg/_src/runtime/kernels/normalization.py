@@ -73,20 +73,20 @@ def bind_batch_norm(node: Node, device: Device) -> Function:
             return (x, nothing, nothing, nothing, nothing, reserved)[:count]
         single = image.numel() == image.shape[1]
         old = variance.clone() if single else variance
-        # torch blends the statistics into the given ones, with the unbiased variance: exactly what the op returns.
+        # torch blends the statistics into its arguments, with the unbiased variance: exactly what the op returns.
         y, batch_mean, inverse = torch.native_batch_norm(image, scale, offset, mean, variance, True, factor, epsilon)
         if single:
             variance = old * (1 - factor)  # a single element has no unbiased variance; TensorFlow uses 0
         return (y.permute(leave), mean, variance, batch_mean, inverse, reserved)[:count]
 
-    def by_given(x: Tensor, scale: Tensor, offset: Tensor, mean: Tensor, variance: Tensor) -> tuple[Tensor, ...]:
+    def by_moments(x: Tensor, scale: Tensor, offset: Tensor, mean: Tensor, variance: Tensor) -> tuple[Tensor, ...]:
         image = x.permute(enter) if fits else _entered(x, enter)
         if not fits:
             _require(image, scale, offset, mean, variance)
         y = torch.native_batch_norm(image, scale, offset, mean, variance, False, 0.0, epsilon)[0]
         return (y.permute(leave), mean, variance, mean, variance, reserved)[:count]
 
-    return by_batch if node.attrs["is_training"] else by_given
+    return by_batch if node.attrs["is_training"] else by_moments
 
 
 _VECTORS = ("scale", "reserve_space_1", "reserve_space_2")

@@ -18,8 +18,8 @@ def bind_check_numerics(node: Node, device: Device) -> Callable[[torch.Tensor], 
 
     def check(tensor: torch.Tensor) -> torch.Tensor:
         if not torch.isfinite(tensor).all():
-            found = [kind for kind, test in (("Inf", torch.isinf), ("NaN", torch.isnan)) if test(tensor).any()]
-            raise invalid(f"{message} : Tensor had {' and '.join(found)} values")
+            kinds = [kind for kind, test in (("Inf", torch.isinf), ("NaN", torch.isnan)) if test(tensor).any()]
+            raise invalid(f"{message} : Tensor had {' and '.join(kinds)} values")
         return tensor
 
     return check

@@ -12,7 +12,7 @@ from thalweg._src.base import errors
 from thalweg._src.base.errors import invalid
 from thalweg._src.base.shapes import compatible, show
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.runtime.kernels.registry import Known, kernel, plain_kernel
+from thalweg._src.runtime.kernels.registry import Constant, kernel, plain_kernel
 from thalweg._src.runtime.kernels.waiting import failure
 from thalweg._src.runtime.resources.devices import Device
 from thalweg._src.runtime.resources.iterators import IteratorResource
@@ -44,7 +44,7 @@ def bind_from_value(node: Node, device: Device) -> Function:
     return lambda *components: OptionalValue(types, components)
 
 
-plain_kernel("OptionalNone", devices=("CPU",))(Known(_NOTHING))
+plain_kernel("OptionalNone", devices=("CPU",))(Constant(_NOTHING))
 plain_kernel("OptionalHasValue", devices=("CPU",))(
     lambda optional: torch.tensor(_require_optional(optional).components is not None)
 )
@@ -59,8 +59,8 @@ def bind_get_value(node: Node, device: Device) -> Function:
         if held.components is None:
             raise invalid("The given optional does not have a value.")
         if held.types != types:
-            own, asked = (", ".join(dtype.name for dtype in side) for side in (held.types, types))
-            raise invalid(f"the optional holds ({own}), but ({asked}) is requested")
+            actual, asked = (", ".join(dtype.name for dtype in side) for side in (held.types, types))
+            raise invalid(f"the optional holds ({actual}), but ({asked}) is requested")
         for index, (value, shape) in enumerate(zip(held.components, shapes)):
             if not compatible(tuple(getattr(value, "shape", ())), shape):
                 raise invalid(f"component {index} has shape {show(tuple(value.shape))}, but {show(shape)} is requested")
@@ -77,8 +77,8 @@ def bind_next_as_optional(node: Node, device: Device) -> Function:
         if not isinstance(handle, IteratorResource):
             raise invalid(f"the handle is not an iterator: {handle!r}")
         if handle.types != types:
-            own, asked = (", ".join(dtype.name for dtype in side) for side in (handle.types, types))
-            raise invalid(f"the iterator {handle.name!r} has elements of ({own}), but is used with ({asked})")
+            actual, asked = (", ".join(dtype.name for dtype in side) for side in (handle.types, types))
+            raise invalid(f"the iterator {handle.name!r} has elements of ({actual}), but is used with ({asked})")
 
         def end(step: Step, error: Any) -> None:
             if isinstance(error, errors.OutOfRangeError):

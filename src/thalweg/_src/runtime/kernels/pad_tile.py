@@ -13,8 +13,7 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.ops.shape_functions import normalize_axis, require
 from thalweg._src.runtime.kernels.registry import Call, Input, kernel, plain_kernel
 from thalweg._src.runtime.kernels.reshape import STRINGS, Function, by_position, flip, flip_function, signed
-from thalweg._src.runtime.kernels.types import TORCH
-from thalweg._src.runtime.kernels.unsigned import UNSIGNED
+from thalweg._src.runtime.kernels.types import TORCH, UNSIGNED
 from thalweg._src.runtime.resources.devices import Device
 
 

@@ -12,6 +12,7 @@ from thalweg._src.base import dtypes, errors
 from thalweg._src.base.dtypes import DType
 from thalweg._src.base.errors import invalid
 from thalweg._src.base.formats.example import example_from_json, parse_message
+from thalweg._src.base.formats.objects import object_array
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.ops.parsing import require_default, stride_of
 from thalweg._src.graph.tensor_proto import MakeNdarray, array_proto, content_proto
@@ -58,25 +59,19 @@ def values_of(feature: Any, dtype: DType, where: Callable[[], str]) -> Row:
         raise invalid(f"{where()}.  Data types don't match. Data type: {_NAMES[kind]} but expected type: {expected}")
     values = getattr(feature, kind).value
     if dtype is dtypes.string:
-        return _objects(list(values))
+        return object_array(list(values))
     return np.fromiter(values, dtype.as_numpy_dtype, len(values))
 
 
-def _objects(items: list[bytes]) -> Array:
-    result = np.empty(len(items), dtype=object)
-    result[:] = items
-    return result
-
-
 def empty_values(dtype: DType) -> Array:
-    return _objects([]) if dtype is dtypes.string else np.empty(0, dtype.as_numpy_dtype)
+    return object_array([]) if dtype is dtypes.string else np.empty(0, dtype.as_numpy_dtype)
 
 
 def _column(features: Sequence[Any], names: Sequence[str], key: str, dtype: DType) -> list[Row]:
     """Returns the values of one feature in each message."""
     return [
-        values_of(each[key], dtype, lambda n=name, i=i: f"Name: {n}, Key: {key}, Index: {i}") if key in each else None  # type: ignore[misc]
-        for i, (each, name) in enumerate(zip(features, names))
+        values_of(row[key], dtype, lambda n=name, i=i: f"Name: {n}, Key: {key}, Index: {i}") if key in row else None  # type: ignore[misc]
+        for i, (row, name) in enumerate(zip(features, names))
     ]
 
 
@@ -223,9 +218,9 @@ def bind_parse_example_v2(node: Node, device: Device) -> Callable[..., Any]:
     return parse
 
 
-def _keys(values: Array, wanted: Sequence[Any]) -> list[str]:
-    if values.shape != (len(wanted),):
-        raise errors.ShapeError(f"keys have shape {list(values.shape)}", expected=f"{len(wanted)} keys")
+def _keys(values: Array, expected: Sequence[Any]) -> list[str]:
+    if values.shape != (len(expected),):
+        raise errors.ShapeError(f"keys have shape {list(values.shape)}", expected=f"{len(expected)} keys")
     return [text_of(value) for value in values.tolist()]
 
 
@@ -246,7 +241,7 @@ def bind_parse_single_example(node: Node, device: Device) -> Callable[..., Any]:
 @plain_kernel("DecodeJSONExample", devices=("CPU",))
 def _decode_json_example(texts: Any) -> Any:
     try:
-        return _objects([example_from_json(text) for text in texts.ravel().tolist()]).reshape(texts.shape)
+        return object_array([example_from_json(text) for text in texts.ravel().tolist()]).reshape(texts.shape)
     except ValueError as error:
         raise invalid(f"Error while parsing JSON: {error}") from None
 
@@ -256,20 +251,20 @@ def bind_parse_tensor(node: Node, device: Device) -> Callable[..., Any]:
     from google.protobuf.message import DecodeError
     from tensorboard.compat.proto.tensor_pb2 import TensorProto
 
-    wanted = node.attrs["out_type"]
+    out_type = node.attrs["out_type"]
 
     def parse(serialized: Any) -> Any:
         require_rank(serialized, 0, "serialized")
         try:
             proto = TensorProto.FromString(serialized.item())
-            found = dtypes.as_dtype(proto.dtype)
+            dtype = dtypes.as_dtype(proto.dtype)
         except (DecodeError, TypeError):
             raise invalid("the bytes are not a serialized TensorProto") from None
-        if found is not wanted:
-            raise invalid(f"Type mismatch between parsed tensor ({found.name}) and dtype ({wanted.name})")
-        _require_room(proto, found)
+        if dtype is not out_type:
+            raise invalid(f"Type mismatch between parsed tensor ({dtype.name}) and dtype ({out_type.name})")
+        _require_room(proto, dtype)
         try:
-            return from_numpy(MakeNdarray(proto), wanted)
+            return from_numpy(MakeNdarray(proto), out_type)
         except (TypeError, ValueError) as error:
             raise invalid(f"the TensorProto cannot be parsed: {error}") from None
 

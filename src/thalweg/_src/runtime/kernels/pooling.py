@@ -17,7 +17,7 @@ from thalweg._src.runtime.kernels.convolution import Layout, check
 from thalweg._src.runtime.kernels.registry import Call, Input, kernel
 from thalweg._src.runtime.kernels.scatter import movable
 from thalweg._src.runtime.kernels.sorting import comparable, restored
-from thalweg._src.runtime.kernels.types import INTEGERS, TORCH
+from thalweg._src.runtime.kernels.types import INTEGERS, TORCH, TORCH_UNSIGNED
 from thalweg._src.runtime.resources.devices import Device
 
 Tensor = torch.Tensor
@@ -31,7 +31,6 @@ _MAX_BACKWARD = {
 _AVG = {2: torch._C._nn.avg_pool2d, 3: torch._C._nn.avg_pool3d}
 _AVG_BACKWARD = {2: _aten.avg_pool2d_backward.default, 3: _aten.avg_pool3d_backward.default}
 _FORMATS = {2: torch.channels_last, 3: torch.channels_last_3d}
-_WIDE = (torch.uint16, torch.uint32, torch.uint64)
 
 
 class _Plan:
@@ -49,16 +48,16 @@ class _Plan:
             kernel = tuple(map(min, kernel, spans))
         pads = window.pads(tuple(sizes), kernel)
         assert pads is not None
-        wanted = window.output(tuple(sizes), kernel)
+        counts = window.output(tuple(sizes), kernel)
         self.kernel, self.strides, self.pads = list(kernel), list(window.strides), pads
         self.sizes = list(sizes)
         self.padding = [before for before, _ in pads]
         self.added: list[int] | None = None
         self.ceil = False
         if all(before * 2 <= extent for before, extent in zip(self.padding, kernel)):
-            if self._positions(False) == wanted:
+            if self._positions(False) == counts:
                 return
-            if self._positions(True) == wanted:
+            if self._positions(True) == counts:
                 self.ceil = True
                 return
         self.padding = [0] * len(pads)
@@ -104,19 +103,19 @@ class Pool:
         if self.plan is not None:
             return self.plan
         key = tuple(sizes)
-        found = self._plans.get(key)
-        if found is None:
-            found = _Plan(self.window, self.kernel, key)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = _Plan(self.window, self.kernel, key)
             if len(self._plans) < 64:
-                self._plans[key] = found
-        return found
+                self._plans[key] = plan
+        return plan
 
     def maximum(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the maxima of images in torch's layout, and their indices in the (padded) image."""
         if x.numel() == 0:
             dims = (*x.shape[:2], *self.window.output(tuple(x.shape[2:]), self.kernel))
             return x.new_zeros(dims), x.new_zeros(dims, dtype=torch.int64)
-        if x.dtype in _WIDE:
+        if x.dtype in TORCH_UNSIGNED:
             y, indices = self.maximum(x.to(torch.int64))
             return y.to(x.dtype), indices
         plan = self.plan_for(x.shape[2:])
@@ -124,12 +123,12 @@ class Pool:
             x = torch.constant_pad_nd(x, plan.added, _lowest(x.dtype))
         return _MAX[self.rank](x, plan.kernel, plan.strides, plan.padding, 1, plan.ceil)
 
-    def spread(self, grad: Tensor, indices: Tensor, dims: Sequence[int]) -> Tensor:
+    def max_backward(self, grad: Tensor, indices: Tensor, dims: Sequence[int]) -> Tensor:
         """Scatters gradients to the positions of the maxima, in an image of zeros with the given NC... sizes."""
         if grad.numel() == 0:
             return grad.new_zeros(dims)
         if not grad.dtype.is_floating_point:
-            return self.spread(grad.to(torch.float64), indices, dims).to(grad.dtype)
+            return self.max_backward(grad.to(torch.float64), indices, dims).to(grad.dtype)
         plan = self.plan_for(dims[2:])
         image = torch.empty(
             (*dims[:2], *plan.sizes), dtype=grad.dtype, device=grad.device, memory_format=_FORMATS[self.rank]
@@ -196,7 +195,7 @@ def bind_max_pool(node: Node, device: Device) -> Function | Call:
     pool = Pool(node, node.input_shape(0))
     layout, plan = pool.layout, pool.plan
     halves = plan is not None and plan.kernel == plan.strides == [2, 2] and all(size % 2 == 0 for size in plan.sizes)
-    if halves and device.type == "CPU" and TORCH[node.attrs["T"]] not in _WIDE:
+    if halves and device.type == "CPU" and TORCH[node.attrs["T"]] not in TORCH_UNSIGNED:
         return _halve_rows_last if layout.first else _halve_rows_first
 
     def largest(x: Tensor) -> Tensor:
@@ -250,30 +249,30 @@ def bind_max_pool_indexed_grad(node: Node, device: Device) -> Function | Call:
     pool = Pool(node, shape)
     layout, window = pool.layout, pool.window
     channels = None if shape is None else window.channels(shape)
-    known = [channels, *pool.sizes] if pool.plan is not None and channels is not None else None
+    inner = [channels, *pool.sizes] if pool.plan is not None and channels is not None else None
 
-    def spread(dims: Sequence[int], indices: Tensor, grad: Tensor) -> Tensor:
-        return layout.leave(pool.spread(layout.enter(grad), layout.enter(indices), dims))
+    def backward(dims: Sequence[int], indices: Tensor, grad: Tensor) -> Tensor:
+        return layout.leave(pool.max_backward(layout.enter(grad), layout.enter(indices), dims))
 
     source = node.inputs[1][0]
     is_trusted = source.type == "_MaxPoolIndexed" and source.inputs[0] == node.inputs[0]
     if not is_trusted and not device.compiling:  # a cluster sees no further than its inputs
 
-        def spread_checked(x: Tensor, indices: Tensor, grad: Tensor) -> Tensor:
+        def backward_checked(x: Tensor, indices: Tensor, grad: Tensor) -> Tensor:
             check(node, x.shape, indices.shape, grad.shape)
             dims = layout.enter(x).shape
             _require_inside(pool.plan_for(dims[2:]), indices)
-            return spread(dims, indices, grad)
+            return backward(dims, indices, grad)
 
-        return spread_checked
-    if known is None:
-        return lambda x, indices, grad: spread(layout.enter(x).shape, indices, grad)
+        return backward_checked
+    if inner is None:
+        return lambda x, indices, grad: backward(layout.enter(x).shape, indices, grad)
 
-    def spread_known(indices: Tensor, grad: Tensor) -> Tensor:
-        return spread([grad.shape[0], *known], indices, grad)
+    def backward_static(indices: Tensor, grad: Tensor) -> Tensor:
+        return backward([grad.shape[0], *inner], indices, grad)
 
     # With static sizes the input itself is not used, so that it need not be kept alive until now.
-    return Call(spread_known, (Input(1), Input(2)))
+    return Call(backward_static, (Input(1), Input(2)))
 
 
 def _require_inside(plan: _Plan, indices: Tensor) -> None:
@@ -289,13 +288,13 @@ def bind_max_pool_grad(node: Node, device: Device) -> Function:
     pool = Pool(node, node.input_shape(0))
     layout = pool.layout
 
-    def spread(x: Tensor, y: Tensor, grad: Tensor) -> Tensor:
+    def backward(x: Tensor, y: Tensor, grad: Tensor) -> Tensor:
         if grad.shape != y.shape or pool.plan is None:
             check(node, x.shape, y.shape, grad.shape)
         image = layout.enter(x)
-        return layout.leave(pool.spread(layout.enter(grad), pool.maximum(image)[1], image.shape))
+        return layout.leave(pool.max_backward(layout.enter(grad), pool.maximum(image)[1], image.shape))
 
-    return spread
+    return backward
 
 
 @kernel("MaxPoolGradGrad", "MaxPool3DGradGrad", cpu_types=INTEGERS)
@@ -339,14 +338,14 @@ def bind_avg_pool_grad(node: Node, device: Device) -> Function:
     layout, window = pool.layout, pool.window
     is_known = pool.plan is not None and None not in (node.input_shape(1) or (None,))
 
-    def spread(shape: Tensor, grad: Tensor) -> Tensor:
+    def backward(shape: Tensor, grad: Tensor) -> Tensor:
         dims = shape.tolist()
         if not is_known:  # torch would read beyond the end
             check(node, shape.shape, grad.shape, values={0: shape.numpy()})
         whole = [dims[0], window.channels(dims), *window.spatial(dims)]
         return layout.leave(pool.mean_backward(layout.enter(grad), whole))
 
-    return spread
+    return backward
 
 
 # Pools with indices, in TensorFlow's order: rows, columns, channels, and optionally batches.
@@ -390,7 +389,7 @@ def bind_max_pool_grad_with_argmax(node: Node, device: Device) -> Function:
         flat = flat.flatten()
         return flat if flat.device.type == "cpu" or not count else flat.clamp(0, count - 1)
 
-    def spread(x: Tensor, grad: Tensor, argmax: Tensor) -> Tensor:
+    def scatter(x: Tensor, grad: Tensor, argmax: Tensor) -> Tensor:
         check(node, x.shape, grad.shape, argmax.shape)
         image = torch.zeros(x.numel(), dtype=x.dtype, device=x.device)
         movable(image).index_add_(0, flat_positions(x, argmax, x.numel()), movable(grad.flatten()))
@@ -398,7 +397,7 @@ def bind_max_pool_grad_with_argmax(node: Node, device: Device) -> Function:
 
     def collect(x: Tensor, grad: Tensor, argmax: Tensor) -> Tensor:
         check(node, x.shape, grad.shape, argmax.shape)
-        found = movable(grad.flatten()).index_select(0, flat_positions(x, argmax, grad.numel()))
-        return found.reshape(argmax.shape).view(grad.dtype)
+        elements = movable(grad.flatten()).index_select(0, flat_positions(x, argmax, grad.numel()))
+        return elements.reshape(argmax.shape).view(grad.dtype)
 
-    return spread if backward else collect
+    return scatter if backward else collect

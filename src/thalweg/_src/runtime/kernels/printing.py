@@ -56,11 +56,11 @@ def bind_print_v2(node: Node, device: Device) -> Callable[[Any], None]:
 
 @kernel("StringFormat", devices=("CPU",))
 def bind_string_format(node: Node, device: Device) -> Callable[..., Any]:
-    parts, summarize = node.attrs["template"].split(node.attrs["placeholder"]), node.attrs["summarize"]
+    texts, summarize = node.attrs["template"].split(node.attrs["placeholder"]), node.attrs["summarize"]
 
     def fill(*values: Any) -> Any:
         shown = [layout(value, summarize) for value in values]
-        text = "".join(part + value for part, value in zip(parts, [*shown, ""]))
+        text = "".join(text_before + value for text_before, value in zip(texts, [*shown, ""]))
         return np.array(text.encode("utf-8", "surrogateescape"), dtype=object)
 
     return fill
@@ -114,11 +114,11 @@ def _block(array: Any, at_ends: int, depth: int, rank: int) -> str:
         return _element(array[()] if isinstance(array, np.ndarray) else array, quoted=True)
     count = len(array)
     chosen = range(count) if count <= 2 * at_ends else [*range(at_ends), *range(count - at_ends, count)]
-    parts = [_block(array[i], at_ends, depth + 1, rank) for i in chosen]
+    blocks = [_block(array[i], at_ends, depth + 1, rank) for i in chosen]
     if count > 2 * at_ends:
-        parts.insert(at_ends, "...")
+        blocks.insert(at_ends, "...")
     between = " " if depth == rank - 1 else "\n" * (rank - depth - 1) + " " * (depth + 1)
-    return f"[{between.join(parts)}]"
+    return f"[{between.join(blocks)}]"
 
 
 def _element(value: Any, quoted: bool = False) -> str:

@@ -43,7 +43,7 @@ def bind_py_func(node: Node, device: Device) -> Callable[..., Any]:
         return results[0] if len(types) == 1 else tuple(results)
 
     def call(*values: Any) -> Any:
-        results = called(function, [_own(value) for value in values])
+        results = called(function, [_private_copy(value) for value in values])
         if len(results) != len(types):
             raise invalid(f"{token} returns {len(results)} values, but expects to see {len(types)} values.")
         converted = [_as_value(value, dtype, i, token) for i, (value, dtype) in enumerate(zip(results, types))]
@@ -52,7 +52,7 @@ def bind_py_func(node: Node, device: Device) -> Callable[..., Any]:
     return call_on_values if entry.takes_values else call
 
 
-def _own(value: Any) -> Any:
+def _private_copy(value: Any) -> Any:
     """Returns an input as an array that the function may modify."""
     result = to_numpy(value)
     return result.copy() if result is value else result
@@ -83,13 +83,13 @@ def _as_value(value: Any, dtype: DType, index: int, token: str) -> Any:
     """Returns a result as a step's value; types are not converted, since that would hide a loss of precision."""
     try:
         array = as_array(value, dtypes.string)[0] if dtype is dtypes.string else np.asarray(value)
-        found = dtypes.as_dtype(array.dtype)
+        received = dtypes.as_dtype(array.dtype)
     except (TypeError, ValueError) as error:
         raise invalid(f"{index}-th value returned by {token} cannot be converted to {dtype.name}: {error}") from None
-    if found is not dtype:
+    if received is not dtype:
         raise invalid(
             errors.describe(
-                f"{index}-th value returned by {token} is {dtypes.native_name(found)}, "
+                f"{index}-th value returned by {token} is {dtypes.native_name(received)}, "
                 f"but expects {dtypes.native_name(dtype)}",
                 hint=f"return np.asarray(value, np.{dtype.name}) from the function",
             )

@@ -133,7 +133,7 @@ def bind_dequantize(node: Node, device: Device) -> Function:
 @kernel("QuantizeAndDequantize", "QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3", "QuantizeAndDequantizeV4")
 def bind_simulated(node: Node, device: Device) -> Function:
     attrs = node.attrs
-    dtype, axis, given = TORCH[attrs["T"]], attrs.get("axis", -1), attrs["range_given"]
+    dtype, axis, has_range = TORCH[attrs["T"]], attrs.get("axis", -1), attrs["range_given"]
     wide = torch.float32 if dtype.itemsize < 4 else dtype
     up = attrs.get("round_mode", "HALF_TO_EVEN") == "HALF_UP"
 
@@ -141,14 +141,14 @@ def bind_simulated(node: Node, device: Device) -> Function:
         if others:
             values = {3: others[2].numpy()} if len(others) > 2 else None
             check(node, x.shape, *(other.shape for other in others), values=values)
-            ends = [along(end.to(wide), axis, x) for end in others[:2]] if given else []
+            ends = [along(end.to(wide), axis, x) for end in others[:2]] if has_range else []
         else:
             ends = [torch.tensor(attrs[key], dtype=wide, device=x.device) for key in ("input_min", "input_max")]
         if not x.numel():
             return x
         bits = int(others[2]) if len(others) > 2 else attrs["num_bits"]
         numbers = x.to(wide)
-        if not given:
+        if not has_range:
             dims = [d for d in range(x.ndim) if d != axis]
             ends = [numbers.amin(dims, keepdim=True), numbers.amax(dims, keepdim=True)]
         elif bool((ends[0] > ends[1]).any()):
@@ -156,7 +156,7 @@ def bind_simulated(node: Node, device: Device) -> Function:
         low, high = ends
         narrow = attrs.get("narrow_range", False)
         low, high, scale, inverse = _simulated_range(low, high, attrs["signed_input"], bits, narrow)
-        if given:
+        if has_range:
             numbers = torch.maximum(torch.minimum(numbers, high), low)
         product = numbers * scale
         steps = torch.floor(product + 0.5) if up else torch.round(product)
@@ -186,8 +186,8 @@ def bind_simulated_grad(node: Node, device: Device) -> Function:
 
     def inside(grad: Tensor, x: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         check(node, grad.shape, x.shape, low.shape, high.shape)
-        kept = (x >= along(low, axis, x)) & (x <= along(high, axis, x))
+        in_range = (x >= along(low, axis, x)) & (x <= along(high, axis, x))
         nothing = torch.zeros(low.shape, dtype=grad.dtype, device=grad.device)
-        return grad * kept, nothing, nothing.clone()
+        return grad * in_range, nothing, nothing.clone()
 
     return inside

@@ -63,7 +63,7 @@ def _checked(node: Node, *tensors: Tensor, **options: Any) -> None:
 
 @kernel("QuantizedRelu", "QuantizedRelu6", "QuantizedReluX")
 def bind_relu(node: Node, device: Device) -> Function:
-    dtype = _kept(node)
+    dtype = _unchanged_type(node)
     least, most = limits(dtype)
 
     def relu(x: Tensor, *ends: Tensor) -> Ranged:
@@ -77,12 +77,12 @@ def bind_relu(node: Node, device: Device) -> Function:
     return relu
 
 
-def _kept(node: Node) -> DType:
+def _unchanged_type(node: Node) -> DType:
     """Returns the type of an op that does not change it."""
-    given, wanted = node.attrs["Tinput"], node.attrs["out_type"]
-    if given is not wanted:
-        raise invalid(f"out_type is {wanted.name}, expected that of features, {given.name}")
-    return given  # type: ignore[no-any-return]
+    in_type, out_type = node.attrs["Tinput"], node.attrs["out_type"]
+    if in_type is not out_type:
+        raise invalid(f"out_type is {out_type.name}, expected that of features, {in_type.name}")
+    return in_type  # type: ignore[no-any-return]
 
 
 @kernel("QuantizedMaxPool", "QuantizedAvgPool", devices=("CPU",))
@@ -201,12 +201,12 @@ def requantize(
     """Converts integers of one range to another; from 32 bits to 8 in TensorFlow's fixed-point arithmetic."""
     if source is not dtypes.qint32 or dtype is not dtypes.quint8:
         return to_integers(to_numbers(x, low, high, source), least, most, dtype)
-    given, wanted = float(high - low), float(most - least)
-    if wanted == 0:
+    old_span, new_span = float(high - low), float(most - least)
+    if new_span == 0:
         return torch.zeros_like(x, dtype=torch.uint8)
-    middle = np.float32(float(low + high) / 2.0) * np.float32(255.0 / wanted)
-    scale = int(255.0 * (1 << _SHIFT) * given / wanted)
-    offset = int(middle * np.float32(1 << _SHIFT)) - _round((1 << _SHIFT) * (float(least) * 255.0) / wanted)
+    middle = np.float32(float(low + high) / 2.0) * np.float32(255.0 / new_span)
+    scale = int(255.0 * (1 << _SHIFT) * old_span / new_span)
+    offset = int(middle * np.float32(1 << _SHIFT)) - _round((1 << _SHIFT) * (float(least) * 255.0) / new_span)
     steps = ((x.to(torch.int64) * scale) >> 32) + (offset + (1 << (_SHIFT - 1)))
     return (steps >> _SHIFT).clamp(0, 255).to(torch.uint8)
 
@@ -259,17 +259,17 @@ def bind_concat(node: Node, device: Device) -> Function:
 
     def concat(axis: Tensor, *inputs: Tensor) -> Ranged:
         _checked(node, axis, *inputs, values={0: axis.numpy()})
-        parts, lows, highs = inputs[:count], inputs[count : 2 * count], inputs[2 * count :]
+        tensors, lows, highs = inputs[:count], inputs[count : 2 * count], inputs[2 * count :]
         low, high = min(0.0, *map(float, lows)), max(map(float, highs))
         if limits(dtype)[0] < 0:
             high = max(abs(low), abs(high))
             low = -high
         span = _end(low), _end(high)
         joined = [
-            part
+            values
             if (float(least), float(most)) == (float(span[0]), float(span[1]))
-            else to_integers(to_numbers(part, least, most, dtype), *span, dtype)
-            for part, least, most in zip(parts, lows, highs)
+            else to_integers(to_numbers(values, least, most, dtype), *span, dtype)
+            for values, least, most in zip(tensors, lows, highs)
         ]
         return torch.cat(joined, int(axis)), *span
 

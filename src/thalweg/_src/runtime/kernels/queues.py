@@ -13,9 +13,9 @@ from thalweg._src.base.dtypes import DType
 from thalweg._src.base.errors import invalid
 from thalweg._src.base.shapes import Shape, compatible, is_fully_defined, show
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.runtime.kernels.registry import Known, kernel, plain_kernel
+from thalweg._src.runtime.kernels.registry import Constant, kernel, plain_kernel
 from thalweg._src.runtime.kernels.types import TORCH
-from thalweg._src.runtime.kernels.waiting import failure, kept, require_same, shared
+from thalweg._src.runtime.kernels.waiting import failure, require_same, shared, storable
 from thalweg._src.runtime.resources.devices import Device
 from thalweg._src.runtime.resources.queues import ByPriority, Element, InOrder, Queue, Shuffled, Store
 from thalweg._src.runtime.resources.step import Step
@@ -25,49 +25,49 @@ Function = Callable[..., Any]
 # -- handles ----------------------------------------------------------------------------------------------------------
 
 
-def _bind_queue(node: Node, device: Device, make_store: Callable[[], Store], **traits: Any) -> Known:
+def _bind_queue(node: Node, device: Device, make_store: Callable[[], Store], **traits: Any) -> Constant:
     attrs, kind = node.attrs, node.type.removesuffix("V2")
     types, shapes, capacity = attrs["component_types"], attrs["shapes"], attrs["capacity"]
     if shapes and len(shapes) != len(types):
         raise invalid(f"{len(types)} component types, but {len(shapes)} shapes")
-    known = tuple(shapes) if shapes or not types else None
-    if known is not None:
-        _require_shapes(known, partly="Padding" in kind)
+    component_shapes = tuple(shapes) if shapes or not types else None
+    if component_shapes is not None:
+        _require_shapes(component_shapes, partly="Padding" in kind)
     if "Priority" in kind:
         types = (dtypes.int64, *types)
-        known = None if known is None else ((), *known)
-    wanted = {"kind": kind, "component types": types, "shapes": known, "capacity": capacity, **traits}
+        component_shapes = None if component_shapes is None else ((), *component_shapes)
+    requested = {"kind": kind, "component types": types, "shapes": component_shapes, "capacity": capacity, **traits}
 
     def make(name: str) -> Queue:
-        return Queue(name, kind, make_store(), types, known, capacity, tuple(traits.items()))
+        return Queue(name, kind, make_store(), types, component_shapes, capacity, tuple(traits.items()))
 
     queue = shared(node, device, "queue", make)
-    own = {"kind": queue.kind, "component types": queue.dtypes, "shapes": queue.shapes, "capacity": queue.capacity}
-    require_same(queue, wanted, {**dict.fromkeys(traits), **own, **dict(queue.traits)})
-    return Known(queue)
+    actual = {"kind": queue.kind, "component types": queue.dtypes, "shapes": queue.shapes, "capacity": queue.capacity}
+    require_same(queue, requested, {**dict.fromkeys(traits), **actual, **dict(queue.traits)})
+    return Constant(queue)
 
 
 def _require_shapes(shapes: Sequence[Shape], partly: bool) -> None:
     for index, shape in enumerate(shapes):
         if shape is None or not (partly or is_fully_defined(shape)):
-            wanted = "a shape of known rank" if partly else "a fully defined shape"
-            raise invalid(f"component {index} has shape {show(shape)}, expected {wanted}")
+            expected = "a shape of known rank" if partly else "a fully defined shape"
+            raise invalid(f"component {index} has shape {show(shape)}, expected {expected}")
 
 
 @kernel("FIFOQueueV2", "PaddingFIFOQueueV2", devices=("CPU",))
-def bind_fifo(node: Node, device: Device) -> Known:
+def bind_fifo(node: Node, device: Device) -> Constant:
     if node.type == "PaddingFIFOQueueV2" and not node.attrs["shapes"]:
         raise invalid("a padding queue must know the rank of each component: shapes is missing")
     return _bind_queue(node, device, InOrder)
 
 
 @kernel("PriorityQueueV2", devices=("CPU",))
-def bind_priority(node: Node, device: Device) -> Known:
+def bind_priority(node: Node, device: Device) -> Constant:
     return _bind_queue(node, device, ByPriority)
 
 
 @kernel("RandomShuffleQueueV2", devices=("CPU",))
-def bind_shuffle(node: Node, device: Device) -> Known:
+def bind_shuffle(node: Node, device: Device) -> Constant:
     stay, capacity = node.attrs["min_after_dequeue"], node.attrs["capacity"]
     if stay < 0:
         raise invalid(f"min_after_dequeue is {stay}, expected at least 0")
@@ -92,8 +92,8 @@ def _checked(node: Node, key: str) -> Callable[[Any], Queue]:
     def check(handle: Any) -> Queue:
         queue = require_queue(handle)
         if queue.dtypes != types:
-            own, asked = (", ".join(dtype.name for dtype in side) for side in (queue.dtypes, types))
-            raise invalid(f"{queue} has elements of ({own}), but is used with ({asked})")
+            actual, asked = (", ".join(dtype.name for dtype in side) for side in (queue.dtypes, types))
+            raise invalid(f"{queue} has elements of ({actual}), but is used with ({asked})")
         return queue
 
     return check
@@ -120,7 +120,7 @@ def bind_enqueue(node: Node, device: Device) -> Function:
             for index, component in enumerate(components):
                 if component.shape != queue.shapes[index]:
                     _require_fit(queue, index, tuple(component.shape))
-        queue.enqueue(tuple([kept(component) for component in components]), step, finish, fail)
+        queue.enqueue(tuple([storable(component) for component in components]), step, finish, fail)
 
     return enqueue
 
@@ -142,7 +142,7 @@ def bind_enqueue_many(node: Node, device: Device) -> Function:
             _require_fit(queue, index, tuple(component.shape[1:]))
         # Elements dequeued in the order of their batch may share its memory; others would keep it alive too long.
         in_order = "FIFO" in queue.kind
-        elements = list(zip(*[slices(kept(component), apart=not in_order) for component in components]))
+        elements = list(zip(*[slices(storable(component), apart=not in_order) for component in components]))
         queue.enqueue_many(elements, step, finish, fail)
 
     return enqueue_many
@@ -151,8 +151,8 @@ def bind_enqueue_many(node: Node, device: Device) -> Function:
 def slices(batch: Any, apart: bool) -> Sequence[Any]:
     """Returns the elements of a batch, with their own memory if they are to be stored separately."""
     if isinstance(batch, torch.Tensor):
-        parts: Sequence[torch.Tensor] = batch.unbind(0)
-        return [part.clone() for part in parts] if apart else parts
+        elements: Sequence[torch.Tensor] = batch.unbind(0)
+        return [element.clone() for element in elements] if apart else elements
     if batch.ndim > 1:
         return list(batch)
     return [np.array(text, dtype=object) for text in batch.tolist()]
@@ -205,33 +205,33 @@ def bind_dequeue_many(node: Node, device: Device) -> Function:
 def batches(elements: list[Element], types: Sequence[DType], shapes: Sequence[Shape], pad: bool) -> list[Any]:
     """Returns each component of all elements, stacked; smaller ones are padded if allowed."""
     result = []
-    for dtype, shape, parts in zip(types, shapes, zip(*elements) if elements else [()] * len(types)):
+    for dtype, shape, components in zip(types, shapes, zip(*elements) if elements else [()] * len(types)):
         if pad and shape is not None and None in shape:
-            result.append(_padded(parts, dtype, tuple(size or 0 for size in shape)))
+            result.append(_padded(components, dtype, tuple(size or 0 for size in shape)))
         elif dtype is dtypes.string:
-            result.append(_stacked_strings(parts, shape))
-        elif parts:
-            result.append(torch.stack(parts))
+            result.append(_stacked_strings(components, shape))
+        elif components:
+            result.append(torch.stack(components))
         else:
             result.append(torch.empty((0, *shape), dtype=TORCH[dtype]))  # type: ignore[misc]
     return result
 
 
-def _stacked_strings(parts: Sequence[Any], shape: Shape) -> Any:
-    result = np.empty((len(parts), *(parts[0].shape if parts else shape or ())), dtype=object)
-    for index, part in enumerate(parts):
-        result[index] = part.item() if part.ndim == 0 else part
+def _stacked_strings(components: Sequence[Any], shape: Shape) -> Any:
+    result = np.empty((len(components), *(components[0].shape if components else shape or ())), dtype=object)
+    for index, component in enumerate(components):
+        result[index] = component.item() if component.ndim == 0 else component
     return result
 
 
-def _padded(parts: Sequence[Any], dtype: DType, least: tuple[int, ...]) -> Any:
-    shape = (len(parts), *map(max, zip(least, *[part.shape for part in parts])))
+def _padded(components: Sequence[Any], dtype: DType, least: tuple[int, ...]) -> Any:
+    shape = (len(components), *map(max, zip(least, *[component.shape for component in components])))
     if dtype is dtypes.string:
         result: Any = np.full(shape, b"", dtype=object)
     else:
         result = torch.zeros(shape, dtype=TORCH[dtype])
-    for index, part in enumerate(parts):
-        result[(index, *map(slice, part.shape))] = part
+    for index, component in enumerate(components):
+        result[(index, *map(slice, component.shape))] = component
     return result
 
 

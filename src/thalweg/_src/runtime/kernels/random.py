@@ -14,7 +14,7 @@ from thalweg._src.base.entropy import fresh_seed
 from thalweg._src.base.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.ops.shape_functions import require
-from thalweg._src.runtime.kernels.registry import Bind, Call, Input, Known, kernel
+from thalweg._src.runtime.kernels.registry import Bind, Call, Constant, Input, kernel
 from thalweg._src.runtime.kernels.types import TORCH
 from thalweg._src.runtime.resources.devices import Device
 
@@ -56,9 +56,9 @@ def drawing(bind: Bind) -> Bind:
     """Makes a kernel wait while another thread captures the use of a generator, which must not be drawn from then."""
 
     @functools.wraps(bind)
-    def bind_alone(node: Node, device: Device) -> Callable[..., Any] | Call | Known:
+    def bind_alone(node: Node, device: Device) -> Callable[..., Any] | Call | Constant:
         bound = bind(node, device)
-        if device.accelerator is None or isinstance(bound, Known):
+        if device.accelerator is None or isinstance(bound, Constant):
             return bound
         call = bound if isinstance(bound, Call) else Call(bound, tuple(Input(i) for i in range(len(node.inputs))))
 
@@ -217,8 +217,8 @@ def _draws(logits: torch.Tensor, count: int, generator: torch.Generator, dtype: 
     if not u.numel():
         return u.to(dtype)
     total = torch.cumsum(torch.softmax(logits.double(), 1), 1)
-    found = torch.searchsorted(total, u * total[:, -1:], right=True)
-    return found.clamp_(max=logits.shape[1] - 1).to(dtype)
+    classes = torch.searchsorted(total, u * total[:, -1:], right=True)
+    return classes.clamp_(max=logits.shape[1] - 1).to(dtype)
 
 
 @kernel("Multinomial")

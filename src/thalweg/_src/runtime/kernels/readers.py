@@ -10,11 +10,11 @@ import torch
 
 from thalweg._src.base import dtypes, errors
 from thalweg._src.base.errors import invalid
+from thalweg._src.base.formats.objects import object_array
 from thalweg._src.base.shapes import show
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.runtime.kernels.queues import require_queue
-from thalweg._src.runtime.kernels.registry import Known, kernel, plain_kernel
-from thalweg._src.runtime.kernels.strings import string_array
+from thalweg._src.runtime.kernels.registry import Constant, kernel, plain_kernel
 from thalweg._src.runtime.kernels.waiting import failure, require_same, shared
 from thalweg._src.runtime.resources.devices import Device
 from thalweg._src.runtime.resources.queues import Queue
@@ -32,27 +32,27 @@ from thalweg._src.runtime.resources.step import Step
 Function = Callable[..., Any]
 
 
-def _bind(node: Node, device: Device, kind: type[Reader], *settings: Any) -> Known:
+def _bind(node: Node, device: Device, kind: type[Reader], *settings: Any) -> Constant:
     if device.readable_folder and node.facts.external:
         text = f"{node.type} reads whatever files a queue names, and files may only be read in {device.readable_folder}"
         raise errors.PermissionDeniedError(None, None, text)
-    found = shared(node, device, "reader", lambda name: kind(name, *settings))
-    require_same(found, {"kind": kind.kind, "settings": settings}, {"kind": found.kind, "settings": found.settings})
-    return Known(found)
+    reader = shared(node, device, "reader", lambda name: kind(name, *settings))
+    require_same(reader, {"kind": kind.kind, "settings": settings}, {"kind": reader.kind, "settings": reader.settings})
+    return Constant(reader)
 
 
 @kernel("IdentityReaderV2", devices=("CPU",))
-def bind_identity_reader(node: Node, device: Device) -> Known:
+def bind_identity_reader(node: Node, device: Device) -> Constant:
     return _bind(node, device, IdentityReader)
 
 
 @kernel("WholeFileReaderV2", devices=("CPU",))
-def bind_whole_file_reader(node: Node, device: Device) -> Known:
+def bind_whole_file_reader(node: Node, device: Device) -> Constant:
     return _bind(node, device, WholeFileReader)
 
 
 @kernel("TextLineReaderV2", devices=("CPU",))
-def bind_text_line_reader(node: Node, device: Device) -> Known:
+def bind_text_line_reader(node: Node, device: Device) -> Constant:
     skipped = node.attrs["skip_header_lines"]
     if skipped < 0:
         raise invalid(f"skip_header_lines is {skipped}, expected at least 0")
@@ -60,7 +60,7 @@ def bind_text_line_reader(node: Node, device: Device) -> Known:
 
 
 @kernel("FixedLengthRecordReaderV2", devices=("CPU",))
-def bind_fixed_length_record_reader(node: Node, device: Device) -> Known:
+def bind_fixed_length_record_reader(node: Node, device: Device) -> Constant:
     names = ("header_bytes", "record_bytes", "footer_bytes", "hop_bytes")
     header, length, footer, hop = (node.attrs[name] for name in names)
     for name, value in zip(names, (header, length - 1, footer, hop)):
@@ -73,12 +73,12 @@ def bind_fixed_length_record_reader(node: Node, device: Device) -> Known:
 
 
 @kernel("_LMDBReader", devices=("CPU",))
-def bind_lmdb_reader(node: Node, device: Device) -> Known:
+def bind_lmdb_reader(node: Node, device: Device) -> Constant:
     return _bind(node, device, LMDBReader)
 
 
 @kernel("TFRecordReaderV2", devices=("CPU",))
-def bind_tf_record_reader(node: Node, device: Device) -> Known:
+def bind_tf_record_reader(node: Node, device: Device) -> Constant:
     compression = node.attrs["compression_type"]
     if compression not in ("", "ZLIB", "GZIP"):
         raise invalid(f"compression_type is {compression!r}, expected '', 'ZLIB' or 'GZIP'")
@@ -124,7 +124,7 @@ def bind_read_up_to(node: Node, device: Device) -> Function:
             raise invalid(f"num_records is {num_records.tolist()}, expected a positive integer")
 
         def hand_over(keys: list[bytes], values: list[bytes]) -> None:
-            finish(string_array(keys, (len(keys),)), string_array(values, (len(values),)))
+            finish(object_array(keys, (len(keys),)), object_array(values, (len(values),)))
 
         _require(reader).read(_require_names(queue), int(num_records), step, hand_over, fail)
 

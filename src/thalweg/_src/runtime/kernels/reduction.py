@@ -16,12 +16,11 @@ from thalweg._src.base.errors import ShapeError
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.ops.shape_functions import normalize_axis
 from thalweg._src.runtime.kernels.registry import Call, Input, kernel
-from thalweg._src.runtime.kernels.types import TORCH
+from thalweg._src.runtime.kernels.types import TORCH, UNSIGNED
 from thalweg._src.runtime.resources.devices import Device
 
 Dims = tuple[int, ...]
 _TORCH = (torch.sum, torch.mean, torch.amax, torch.amin, torch.all, torch.any)
-_WIDE = (dtypes.uint16, dtypes.uint32, dtypes.uint64)  # torch has no arithmetic of these; NumPy does
 
 
 def _distinct(axes: Any, rank: int) -> Dims:
@@ -67,14 +66,14 @@ def _bind(node: Node, function: Callable[..., Any], **options: Any) -> Callable[
     return reduce
 
 
-@kernel("Sum", cpu_types=_WIDE)
+@kernel("Sum", cpu_types=UNSIGNED)
 def bind_sum(node: Node, device: Device) -> Callable[..., Any] | Call:
     if node.dtypes[0].is_integer:
         return _bind(node, torch.sum, dtype=TORCH[node.dtypes[0]])  # torch would widen the type
     return _bind(node, torch.sum)
 
 
-@kernel("Mean", cpu_types=_WIDE)
+@kernel("Mean", cpu_types=UNSIGNED)
 def bind_mean(node: Node, device: Device) -> Callable[..., Any] | Call:
     if node.dtypes[0].is_integer:
         return _bind(node, _integer_mean)
@@ -93,7 +92,7 @@ def _complex_mean(x: torch.Tensor, dims: Dims, keepdim: bool = False) -> torch.T
     return torch.mean(x, dims, keepdim=keepdim) if x.numel() else torch.sum(x, dims, keepdim=keepdim)
 
 
-@kernel("Prod", cpu_types=_WIDE)
+@kernel("Prod", cpu_types=UNSIGNED)
 def bind_prod(node: Node, device: Device) -> Callable[..., Any] | Call:
     dtype = TORCH[node.dtypes[0]]
     dims = _static_dims(node)
@@ -108,12 +107,12 @@ def _product(x: torch.Tensor, dims: Dims, keepdim: bool = False) -> torch.Tensor
     return x
 
 
-@kernel("Max", cpu_types=_WIDE)
+@kernel("Max", cpu_types=UNSIGNED)
 def bind_max(node: Node, device: Device) -> Callable[..., Any] | Call:
     return _bind_extreme(node, torch.amax)
 
 
-@kernel("Min", cpu_types=_WIDE)
+@kernel("Min", cpu_types=UNSIGNED)
 def bind_min(node: Node, device: Device) -> Callable[..., Any] | Call:
     return _bind_extreme(node, torch.amin)
 
@@ -146,7 +145,7 @@ def bind_any(node: Node, device: Device) -> Callable[..., Any] | Call:
     return _bind(node, torch.any)
 
 
-@kernel("EuclideanNorm", cpu_types=_WIDE)
+@kernel("EuclideanNorm", cpu_types=UNSIGNED)
 def bind_euclidean_norm(node: Node, device: Device) -> Callable[..., Any] | Call:
     return _bind(node, _euclidean_norm)
 
@@ -157,7 +156,7 @@ def _euclidean_norm(x: torch.Tensor, dims: Dims, keepdim: bool = False) -> torch
     return norm.to(x.dtype)
 
 
-@kernel("Sum", "Mean", "Prod", "Max", "Min", "EuclideanNorm", T=_WIDE, priority=1, devices=["CPU"])
+@kernel("Sum", "Mean", "Prod", "Max", "Min", "EuclideanNorm", T=UNSIGNED, priority=1, devices=["CPU"])
 def bind_wide_unsigned(node: Node, device: Device) -> Callable[..., Any] | Call:
     return _bind(node, _on_arrays(_WIDE_REDUCTIONS[node.type]))
 
@@ -200,7 +199,7 @@ def _static_dim(node: Node) -> int | None:
     return None if dims is None else dims[0]
 
 
-@kernel("ArgMax", "ArgMin", cpu_types=_WIDE)
+@kernel("ArgMax", "ArgMin", cpu_types=UNSIGNED)
 def bind_position(node: Node, device: Device) -> Callable[..., Any] | Call:
     function = torch.argmax if node.type == "ArgMax" else torch.argmin
     dtype = TORCH[node.dtypes[0]]
@@ -212,11 +211,11 @@ def bind_position(node: Node, device: Device) -> Callable[..., Any] | Call:
         return _along(
             node, "dimension", lambda x, dim: function(x.byte() if x.dtype is torch.bool else x, dim).to(dtype)
         )
-    found = Call(function, (x, dim))
-    return found if dtype is torch.int64 else Call(torch.Tensor.to, (found, dtype))
+    position = Call(function, (x, dim))
+    return position if dtype is torch.int64 else Call(torch.Tensor.to, (position, dtype))
 
 
-@kernel("ArgMax", "ArgMin", T=_WIDE, priority=1, devices=["CPU"])
+@kernel("ArgMax", "ArgMin", T=UNSIGNED, priority=1, devices=["CPU"])
 def bind_wide_position(node: Node, device: Device) -> Callable[..., Any]:
     function = np.argmax if node.type == "ArgMax" else np.argmin
     dtype = TORCH[node.dtypes[0]]
@@ -229,7 +228,7 @@ def bind_wide_position(node: Node, device: Device) -> Callable[..., Any]:
 def bind_scan(node: Node, device: Device) -> Callable[..., Any] | Call:
     dtype = TORCH[node.dtypes[0]]
     # int64 wraps around like the wide unsigned types
-    working = torch.int64 if node.dtypes[0] in _WIDE else dtype
+    working = torch.int64 if node.dtypes[0] in UNSIGNED else dtype
     function, start = _SCANS[node.type]
     options = {} if node.type == "CumulativeLogsumexp" else {"dtype": working}
     exclusive, reverse = node.attrs["exclusive"], node.attrs["reverse"]

@@ -79,7 +79,7 @@ def _argument(value: Any, inputs: Sequence[Any], step: Step | None) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class Constant:
     """A binder's result for a value that is the same in every step: no call is needed."""
 
     value: Any = None
@@ -88,7 +88,7 @@ class Known:
 class Bind(Protocol):
     """A binder: handles attributes, dtypes and resources once, and returns what each step calls."""
 
-    def __call__(self, node: Node, device: Device, /) -> Callable[..., Any] | Call | Known: ...
+    def __call__(self, node: Node, device: Device, /) -> Callable[..., Any] | Call | Constant: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,11 +182,11 @@ def device_types(node: Node) -> set[str]:
     if node.type == "_While":
         return {"CPU", *accelerator_types()}  # it only controls execution; the nodes of its body have their own kernels
     entries = [entry for entry in _kernels.get(node.type, ()) if entry.serves(node)]
-    found = {device for entry in entries for device in entry.devices_for(node)}
-    if "GPU" in found:
-        found.update(accelerator_types())
+    types = {device for entry in entries for device in entry.devices_for(node)}
+    if "GPU" in types:
+        types.update(accelerator_types())
     strings = dtypes.string in node.dtypes or any(p.dtypes[i] is dtypes.string for p, i in node.inputs)
-    return found & {"CPU"} if strings else found
+    return types & {"CPU"} if strings else types
 
 
 def has_kernel(op: str) -> bool:

@@ -55,12 +55,12 @@ class Replacement:
 
     def __init__(self, pattern: bytes, rewrite: bytes) -> None:
         self._pattern = compile_pattern(pattern)
-        self._parts, self._is_complete = _read_rewrite(rewrite.decode("utf-8", "surrogateescape"))
-        groups = [part for part in self._parts if isinstance(part, int)]
+        self._pieces, self._is_complete = _read_rewrite(rewrite.decode("utf-8", "surrogateescape"))
+        groups = [piece for piece in self._pieces if isinstance(piece, int)]
         self._applies = max(groups, default=0) <= self._pattern.groups
 
     def _rewrite(self, match: re.Match[str]) -> str:
-        return "".join(part if isinstance(part, str) else match.group(part) or "" for part in self._parts)
+        return "".join(piece if isinstance(piece, str) else match.group(piece) or "" for piece in self._pieces)
 
     def first(self, string: bytes) -> bytes:
         """Replaces the first match; an incomplete escape in the rewrite makes it replace nothing."""
@@ -99,21 +99,21 @@ def _encode(text: str) -> bytes:
 
 def _read_rewrite(rewrite: str) -> tuple[list[str | int], bool]:
     """Returns the texts and group indices of a rewrite up to an invalid escape, and whether all was valid."""
-    parts: list[str | int] = []
+    result: list[str | int] = []
     pieces = rewrite.split("\\")
-    parts.append(pieces[0])
+    result.append(pieces[0])
     index = 1
     while index < len(pieces):
         piece = pieces[index]
         if piece[:1].isascii() and piece[:1].isdigit():
-            parts += (int(piece[0]), piece[1:])
+            result += (int(piece[0]), piece[1:])
         elif not piece and index + 1 < len(pieces):
             index += 1
-            parts.append("\\" + pieces[index])
+            result.append("\\" + pieces[index])
         else:
-            return parts, False
+            return result, False
         index += 1
-    return parts, True
+    return result, True
 
 
 @lru_cache(maxsize=1024)
@@ -289,8 +289,8 @@ class _Translation:
             return [(0, _LAST)]
         if name in SCRIPTS:
             return script_ranges(SCRIPTS[name])
-        found = _category_ranges(name) if len(name) <= 2 else []
-        return found or self._fail(f"invalid character class range: \\p{{{name}}}")
+        ranges = _category_ranges(name) if len(name) <= 2 else []
+        return ranges or self._fail(f"invalid character class range: \\p{{{name}}}")
 
     def _character_escape(self) -> int:
         """Parses the rest of an escape that denotes one character."""

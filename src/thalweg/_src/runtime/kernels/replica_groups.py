@@ -9,7 +9,7 @@ import torch
 
 from thalweg._src.base.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.runtime.kernels.registry import Known, kernel, plain_kernel
+from thalweg._src.runtime.kernels.registry import Constant, kernel, plain_kernel
 from thalweg._src.runtime.kernels.waiting import failure, require_same, shared
 from thalweg._src.runtime.resources.devices import Device
 from thalweg._src.runtime.resources.replica_group import ReplicaGroup
@@ -20,12 +20,12 @@ _PROPERTIES = ("num_required", "per_replica", "num_backups")
 
 
 @kernel("_ReplicaGroup", devices=("CPU",))
-def bind_group(node: Node, device: Device) -> Known:
+def bind_group(node: Node, device: Device) -> Constant:
     required, per_replica, backups = (node.attrs[name] for name in _PROPERTIES)
-    wanted = {"num_required": required, "per_replica": per_replica, "num_backups": None if backups < 0 else backups}
-    group = shared(node, device, "replica_group", lambda name: ReplicaGroup(name, **wanted))
-    require_same(group, wanted, {name: getattr(group, name) for name in _PROPERTIES})
-    return Known(group)
+    properties = {"num_required": required, "per_replica": per_replica, "num_backups": None if backups < 0 else backups}
+    group = shared(node, device, "replica_group", lambda name: ReplicaGroup(name, **properties))
+    require_same(group, properties, {name: getattr(group, name) for name in _PROPERTIES})
+    return Constant(group)
 
 
 def _require(handle: Any) -> ReplicaGroup:

@@ -162,10 +162,10 @@ def _by_rounds(of_numbers: _Combine, of_words: _Combine | None = None) -> Callab
         flat, rows = _checked(buffer, indices, updates)
         wide = torch.int64 if buffer.dtype in _SIGNED else buffer.dtype
         combine = of_words if of_words and buffer.dtype is torch.uint64 else of_numbers
-        for part in _rounds(flat):
-            at = flat[part].long()
+        for positions in _rounds(flat):
+            at = flat[positions].long()
             old = movable(buffer).index_select(0, at).view(buffer.dtype)
-            new = combine(old.to(wide), movable(rows)[part].view(rows.dtype).to(wide)).to(buffer.dtype)
+            new = combine(old.to(wide), movable(rows)[positions].view(rows.dtype).to(wide)).to(buffer.dtype)
             movable(buffer).index_copy_(0, at, movable(new))
 
     return scatter

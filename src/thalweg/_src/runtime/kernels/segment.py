@@ -17,11 +17,9 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.runtime.kernels.registry import kernel, plain_kernel
 from thalweg._src.runtime.kernels.reshape import Function, signed
 from thalweg._src.runtime.kernels.scatter import is_in_range
-from thalweg._src.runtime.kernels.types import TORCH
-from thalweg._src.runtime.kernels.unsigned import UNSIGNED, where
+from thalweg._src.runtime.kernels.types import TORCH, TORCH_UNSIGNED, UNSIGNED
+from thalweg._src.runtime.kernels.unsigned import where
 from thalweg._src.runtime.resources.devices import Device
-
-_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
 
 
 def _prepare(data: torch.Tensor, ids: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -75,7 +73,7 @@ def segment_reduce(data: torch.Tensor, ids: torch.Tensor, count: int, how: str, 
     dtype = data.dtype
     if how == "prod":
         return _reduce(signed(data), ids, count, how, 1).view(dtype)
-    if dtype in _UNSIGNED:
+    if dtype in TORCH_UNSIGNED:
         # The order of unsigned integers is that of signed ones with the top bit flipped.
         top = torch.iinfo(signed(data).dtype).min
         turned = segment_reduce(signed(data) ^ top, ids, count, how)
@@ -114,7 +112,7 @@ def _counts(data: torch.Tensor, ids: torch.Tensor, count: int) -> torch.Tensor:
 
 @kernel("SegmentSum")
 def bind_segment_sum(node: Node, device: Device) -> Function:
-    if device.type != "CPU" or TORCH[node.dtypes[0]] in _UNSIGNED:
+    if device.type != "CPU" or TORCH[node.dtypes[0]] in TORCH_UNSIGNED:
         return lambda data, ids: segment_sum(data, ids, rows_of(ids))
 
     def of_sorted(data: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
@@ -146,7 +144,7 @@ def bind_segment_extreme(node: Node, device: Device) -> Function:
 
     def extreme(data: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
         count = rows_of(ids)
-        found = segment_reduce(data, ids, count, how, beyond if data.is_floating_point() else None)
-        return where(_counts(data, ids, count) > 0, found, torch.zeros((), dtype=data.dtype, device=data.device))
+        extremes = segment_reduce(data, ids, count, how, beyond if data.is_floating_point() else None)
+        return where(_counts(data, ids, count) > 0, extremes, torch.zeros((), dtype=data.dtype, device=data.device))
 
     return extreme

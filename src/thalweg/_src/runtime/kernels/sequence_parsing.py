@@ -64,8 +64,8 @@ def _sparse_lists(lists: Sequence[Any], names: Sequence[str], key: str, dtype: D
     positions: list[tuple[int, int, int]] = []
     values = [empty_values(dtype)]
     steps, longest = 0, 0
-    for i, (each, name) in enumerate(zip(lists, names)):
-        rows = _steps(each, name, key, dtype) if key in each else []
+    for i, (message, name) in enumerate(zip(lists, names)):
+        rows = _steps(message, name, key, dtype) if key in message else []
         steps = max(steps, len(rows))
         for time, row in enumerate(rows):
             if row is not None:
@@ -81,13 +81,13 @@ def _dense_lists(
 ) -> tuple[Array, Array]:
     stride = prod(shape)
     rows = []
-    for each, name in zip(lists, names):
-        if key not in each and not may_miss:
+    for message, name in zip(lists, names):
+        if key not in message and not may_miss:
             raise invalid(
                 f"Name: {name}, Feature list '{key}': the example lacks it; hint: allow_missing=True "
                 "(feature_list_dense_missing_assumed_empty) reads an empty list instead"
             )
-        steps = _steps(each, name, key, dtype) if key in each else []
+        steps = _steps(message, name, key, dtype) if key in message else []
         for i, step in enumerate(steps):
             if step is None or len(step) != stride:
                 count = "no" if step is None else len(step)
@@ -121,12 +121,12 @@ def bind_parse_single_sequence_example(node: Node, device: Device) -> Callable[.
         names = [key_of(rest[-1]) or "<unknown>"]
         message = decode_message("SequenceExample", serialized.item(), names[0])
         sparse, dense = plan.parse([message.context.feature], names, keys[0], keys[1], rest[start:-1])
-        found = [message.feature_lists.feature_list]
+        maps = [message.feature_lists.feature_list]
         missing = {text_of(key) for key in may_miss.ravel().tolist()}
-        sequences = lists.dense_columns(found, names, keys[3], missing)
+        sequences = lists.dense_columns(maps, names, keys[3], missing)
         return result_of(
             outputs_of(sparse, dense, single=True)
-            + outputs_of(lists.sparse_columns(found, names, keys[2]), [array for array, _ in sequences], single=True)
+            + outputs_of(lists.sparse_columns(maps, names, keys[2]), [array for array, _ in sequences], single=True)
         )
 
     return parse
@@ -145,11 +145,11 @@ def bind_parse_sequence_example(node: Node, device: Device) -> Callable[..., Any
         names = names_of(debug_name, len(serialized))
         messages = [decode_message("SequenceExample", d, n) for d, n in zip(serialized.tolist(), names)]
         sparse, dense = plan.parse([m.context.feature for m in messages], names, keys[0], keys[1], defaults)
-        found = [message.feature_lists.feature_list for message in messages]
-        sequences = lists.dense_columns(found, names, keys[3], missing)
+        maps = [message.feature_lists.feature_list for message in messages]
+        sequences = lists.dense_columns(maps, names, keys[3], missing)
         arrays, lengths = [array for array, _ in sequences], [length for _, length in sequences]
         return result_of(
-            outputs_of(sparse, dense) + outputs_of(lists.sparse_columns(found, names, keys[2]), arrays, *lengths)
+            outputs_of(sparse, dense) + outputs_of(lists.sparse_columns(maps, names, keys[2]), arrays, *lengths)
         )
 
     return parse

@@ -6,11 +6,10 @@ from collections.abc import Callable
 
 import torch
 
-from thalweg._src.base import dtypes
 from thalweg._src.base.errors import ShapeError
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.runtime.kernels.registry import kernel
-from thalweg._src.runtime.kernels.types import TORCH
+from thalweg._src.runtime.kernels.types import TORCH, UNSIGNED
 from thalweg._src.runtime.resources.devices import Device
 
 
@@ -18,7 +17,7 @@ from thalweg._src.runtime.resources.devices import Device
 def bind_range(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     dtype, where = TORCH[node.dtypes[0]], device.torch
     # torch supports ranges of types it can add; unsigned ones are converted from int64.
-    counted = torch.int64 if node.dtypes[0] in (dtypes.uint16, dtypes.uint32, dtypes.uint64) else dtype
+    counted = torch.int64 if node.dtypes[0] in UNSIGNED else dtype
 
     def count(start: torch.Tensor, limit: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
         first, last, step = start.item(), limit.item(), delta.item()
@@ -41,10 +40,10 @@ def bind_range(node: Node, device: Device) -> Callable[..., torch.Tensor]:
 def bind_linspace(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     dtype, where = TORCH[node.dtypes[0]], device.torch
 
-    def spread(start: torch.Tensor, stop: torch.Tensor, num: torch.Tensor) -> torch.Tensor:
+    def linspace(start: torch.Tensor, stop: torch.Tensor, num: torch.Tensor) -> torch.Tensor:
         count = int(num)
         if count <= 0:
             raise ShapeError(f"num is {count}", expected="num > 0", hint=None)
         return torch.linspace(start.item(), stop.item(), count, dtype=dtype, device=where)
 
-    return spread
+    return linspace

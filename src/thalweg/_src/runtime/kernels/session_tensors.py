@@ -7,11 +7,11 @@ from typing import Any
 
 import torch
 
+from thalweg._src.base.formats.objects import object_array
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.runtime.kernels.registry import kernel
-from thalweg._src.runtime.kernels.strings import string_array
 from thalweg._src.runtime.resources.devices import Device
-from thalweg._src.runtime.resources.session_tensors import KeptTensor, SessionTensors
+from thalweg._src.runtime.resources.session_tensors import SessionTensors, StoredTensor
 
 Function = Callable[..., Any]
 
@@ -22,22 +22,22 @@ def _tensors(device: Device) -> SessionTensors:
 
 @kernel("GetSessionHandle")
 def bind_handle(node: Node, device: Device) -> Function:
-    kept, dtype, name = _tensors(device), node.attrs["T"], node.name
+    tensors, dtype, name = _tensors(device), node.attrs["T"], node.name
 
     def keep(value: Any) -> Any:
         # A copy, since a kept value must not change with a variable or a feed.
         copy = value.clone() if isinstance(value, torch.Tensor) else value.copy()
-        return string_array([kept.add(name, KeptTensor(copy, dtype)).encode()], ())
+        return object_array([tensors.add(name, StoredTensor(copy, dtype)).encode()], ())
 
     return keep
 
 
 @kernel("GetSessionTensor")
 def bind_tensor(node: Node, device: Device) -> Function:
-    kept, dtype, where = _tensors(device), node.attrs["dtype"], device.torch
+    tensors, dtype, where = _tensors(device), node.attrs["dtype"], device.torch
 
     def get(handle: Any) -> Any:
-        value = kept.get(handle.item().decode(), dtype)
+        value = tensors.get(handle.item().decode(), dtype)
         if isinstance(value, torch.Tensor) and device.stream is not None and value.device == where:
             value.record_stream(device.stream)
         return value.to(where) if isinstance(value, torch.Tensor) else value
@@ -47,9 +47,9 @@ def bind_tensor(node: Node, device: Device) -> Function:
 
 @kernel("DeleteSessionTensor", devices=("CPU",))
 def bind_delete(node: Node, device: Device) -> Function:
-    kept = _tensors(device)
+    tensors = _tensors(device)
 
     def delete(handle: Any) -> None:
-        kept.delete(handle.item().decode())
+        tensors.delete(handle.item().decode())
 
     return delete

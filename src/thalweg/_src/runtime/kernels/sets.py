@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from thalweg._src.base import dtypes
+from thalweg._src.base.formats.objects import object_array
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.ops.shape_functions import require
 from thalweg._src.runtime.kernels.registry import kernel
@@ -54,21 +55,19 @@ def _result(node: Node, a: tuple[Groups, list[int]], b: tuple[Groups, list[int]]
     """Returns a sparse tensor of the sets that an operation yields, the values of each in order."""
     require(a[1] == b[1], f"groups {a[1]} and {b[1]} differ", expected="equal shapes except for the last dimension")
     operate = _OPERATIONS[node.attrs["set_operation"].lower()]
-    made = {g: sorted(operate(a[0].get(g, set()), b[0].get(g, set()))) for g in sorted(a[0].keys() | b[0].keys())}
-    groups = [g for g, members in made.items() for _ in members]
-    columns = [i for members in made.values() for i in range(len(members))]
-    values = [value for members in made.values() for value in members]
+    sets = {g: sorted(operate(a[0].get(g, set()), b[0].get(g, set()))) for g in sorted(a[0].keys() | b[0].keys())}
+    groups = [g for g, members in sets.items() for _ in members]
+    columns = [i for members in sets.values() for i in range(len(members))]
+    values = [value for members in sets.values() for value in members]
     rows = np.unravel_index(np.array(groups, np.int64), a[1]) if groups else [np.zeros(0, np.int64)] * len(a[1])
     indices = torch.from_numpy(np.stack([*rows, np.array(columns, np.int64)], axis=1))
-    width = max(map(len, made.values()), default=0)
+    width = max(map(len, sets.values()), default=0)
     return indices, _as_value(values, node), torch.tensor([*a[1], width], dtype=torch.int64)
 
 
 def _as_value(values: Sequence[Any], node: Node) -> Any:
     if node.attrs["T"] is dtypes.string:
-        result = np.empty(len(values), dtype=object)
-        result[:] = values
-        return result
+        return object_array(values)
     return torch.tensor(values, dtype=TORCH[node.attrs["T"]])
 
 

@@ -86,16 +86,16 @@ def bind_strided_slice(node: Node, device: Device) -> Function | Call:
     items = _constant_items(node, 1, shape)
     if items is not None:
         index, flipped = forward_index(items, shape)  # type: ignore[arg-type]
-        part = Call(operator.getitem, (Input(0), index))
-        return Call(flip_function(node), (part, flipped)) if flipped else part
+        sliced = Call(operator.getitem, (Input(0), index))
+        return Call(flip_function(node), (sliced, flipped)) if flipped else sliced
 
     def strided_slice(
         value: torch.Tensor, begin: torch.Tensor, end: torch.Tensor, strides: torch.Tensor
     ) -> torch.Tensor:
         items = items_of(attrs, begin.tolist(), end.tolist(), strides.tolist(), value.ndim)
         index, flipped = forward_index(items, value.shape)
-        part = value[index]
-        return flip(part, flipped) if flipped else part
+        sliced = value[index]
+        return flip(sliced, flipped) if flipped else sliced
 
     return strided_slice
 
@@ -115,16 +115,16 @@ def bind_strided_slice_strings(node: Node, device: Device) -> Function:
 def bind_strided_slice_grad(node: Node, device: Device) -> Function:
     attrs = node.attrs
 
-    def spread(
+    def scatter(
         shape: torch.Tensor, begin: torch.Tensor, end: torch.Tensor, strides: torch.Tensor, dy: torch.Tensor
     ) -> torch.Tensor:
         sizes = shape.tolist()
         items = items_of(attrs, begin.tolist(), end.tolist(), strides.tolist(), len(sizes))
         index, flipped = forward_index(items, sizes)
         result = dy.new_zeros(sizes)
-        part = result[index]
-        require(part.shape == dy.shape, f"dy has shape {show(tuple(dy.shape))}", expected=show(tuple(part.shape)))
+        region = result[index]
+        require(region.shape == dy.shape, f"dy has shape {show(tuple(dy.shape))}", expected=show(tuple(region.shape)))
         result[index] = flip(dy, flipped) if flipped else dy
         return result
 
-    return spread
+    return scatter

@@ -21,12 +21,12 @@ def bind_space_to_depth(node: Node, device: Device) -> Function:
         if channels_last:
             n, h, w, d = value.shape
             require(h % block == w % block == 0, f"{h} x {w} is not divisible into blocks of {block}")
-            parts = value.reshape(n, h // block, block, w // block, block, d).permute(0, 1, 3, 2, 4, 5)
-            return parts.reshape(n, h // block, w // block, block * block * d)
+            blocks = value.reshape(n, h // block, block, w // block, block, d).permute(0, 1, 3, 2, 4, 5)
+            return blocks.reshape(n, h // block, w // block, block * block * d)
         n, d, h, w = value.shape
         require(h % block == w % block == 0, f"{h} x {w} is not divisible into blocks of {block}")
-        parts = value.reshape(n, d, h // block, block, w // block, block).permute(0, 3, 5, 1, 2, 4)
-        return parts.reshape(n, block * block * d, h // block, w // block)
+        blocks = value.reshape(n, d, h // block, block, w // block, block).permute(0, 3, 5, 1, 2, 4)
+        return blocks.reshape(n, block * block * d, h // block, w // block)
 
     return to_depth
 
@@ -39,12 +39,12 @@ def bind_depth_to_space(node: Node, device: Device) -> Function:
         if channels_last:
             n, h, w, d = value.shape
             require(d % block**2 == 0, f"a depth of {d} is not divisible into blocks of {block**2}")
-            parts = value.reshape(n, h, w, block, block, d // block**2).permute(0, 1, 3, 2, 4, 5)
-            return parts.reshape(n, h * block, w * block, d // block**2)
+            blocks = value.reshape(n, h, w, block, block, d // block**2).permute(0, 1, 3, 2, 4, 5)
+            return blocks.reshape(n, h * block, w * block, d // block**2)
         n, d, h, w = value.shape
         require(d % block**2 == 0, f"a depth of {d} is not divisible into blocks of {block**2}")
-        parts = value.reshape(n, block, block, d // block**2, h, w).permute(0, 3, 4, 1, 5, 2)
-        return parts.reshape(n, d // block**2, h * block, w * block)
+        blocks = value.reshape(n, block, block, d // block**2, h, w).permute(0, 3, 4, 1, 5, 2)
+        return blocks.reshape(n, d // block**2, h * block, w * block)
 
     return to_space
 
@@ -78,10 +78,10 @@ def _space_to_batch(value: torch.Tensor, block_shape: torch.Tensor, paddings: to
     for size, b in zip(space, block):
         require(size % b == 0, f"a padded dimension of size {size} is not divisible into blocks of {b}")
         split += [size // b, b]
-    parts = padded.reshape(*split, *tail)
+    blocks = padded.reshape(*split, *tail)
     inner, outer = [2 * i + 2 for i in range(count)], [2 * i + 1 for i in range(count)]
-    parts = parts.permute(*inner, 0, *outer, *range(2 * count + 1, parts.ndim))
-    return parts.reshape(batch * math.prod(block), *[s // b for s, b in zip(space, block)], *tail)
+    blocks = blocks.permute(*inner, 0, *outer, *range(2 * count + 1, blocks.ndim))
+    return blocks.reshape(batch * math.prod(block), *[s // b for s, b in zip(space, block)], *tail)
 
 
 @plain_kernel("BatchToSpaceND")
@@ -91,12 +91,12 @@ def _batch_to_space(value: torch.Tensor, block_shape: torch.Tensor, crops: torch
     count, product = len(block), math.prod(block)
     require(value.shape[0] % product == 0, f"a batch of {value.shape[0]} is not divisible into blocks of {product}")
     batch, space, tail = value.shape[0] // product, value.shape[1 : 1 + count], value.shape[1 + count :]
-    parts = value.reshape(*block, batch, *space, *tail)
+    blocks = value.reshape(*block, batch, *space, *tail)
     order = [count]
     for i in range(count):
         order += [count + 1 + i, i]
-    parts = parts.permute(*order, *range(2 * count + 1, parts.ndim))
-    whole = parts.reshape(batch, *[s * b for s, b in zip(space, block)], *tail)
+    blocks = blocks.permute(*order, *range(2 * count + 1, blocks.ndim))
+    whole = blocks.reshape(batch, *[s * b for s, b in zip(space, block)], *tail)
     for axis, (before, after) in enumerate(rows, 1):
         require(before + after <= whole.shape[axis], f"crops {rows} exceed the size")
         whole = whole.narrow(axis, before, whole.shape[axis] - before - after)

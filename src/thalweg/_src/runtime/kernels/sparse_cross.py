@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from thalweg._src.base import dtypes
+from thalweg._src.base.formats.objects import object_array
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.ops.shape_functions import require
 from thalweg._src.runtime.kernels.hash_functions import Hash, farmhash64, hash_all, siphash
@@ -64,7 +65,7 @@ def _as_hashed(hash_function: Hash, strong: bool) -> Callable[[Any], list[Any]]:
 def _rows(node: Node, inputs: Sequence[Any], read: Callable[[Any], list[Any]]) -> list[Rows]:
     """Returns each input's features per row."""
     count = node.attrs["N"]
-    found: list[Rows] = []
+    columns: list[Rows] = []
     for indices, values, shape in zip(inputs[:count], inputs[count : 2 * count], inputs[2 * count : 3 * count]):
         require_fit(indices, values, shape)
         require(shape.numel() == 2, f"a sparse input has rank {shape.numel()}", expected="matrices")
@@ -72,24 +73,24 @@ def _rows(node: Node, inputs: Sequence[Any], read: Callable[[Any], list[Any]]) -
         require_shape(sizes)
         require_inside(indices, sizes)
         require(sizes[0] < 2**31, f"a sparse input has {sizes[0]} rows", expected="fewer than 2**31")
-        _require_rows(found, sizes[0])
+        _require_rows(columns, sizes[0])
         rows: Rows = [[] for _ in range(sizes[0])]
         for row, value in zip(indices[:, 0].tolist(), read(values)):
             rows[row].append(value)
-        found.append(rows)
+        columns.append(rows)
     for dense in inputs[3 * count :]:
         require(dense.ndim == 2, f"a dense input has rank {dense.ndim}", expected="matrices")
-        _require_rows(found, dense.shape[0])
+        _require_rows(columns, dense.shape[0])
         flat, width = read(dense), dense.shape[1]
-        found.append([flat[i * width : (i + 1) * width] for i in range(dense.shape[0])])
-    return found
+        columns.append([flat[i * width : (i + 1) * width] for i in range(dense.shape[0])])
+    return columns
 
 
-def _require_rows(found: list[Rows], count: int) -> None:
-    differ = found and len(found[0]) != count
+def _require_rows(columns: list[Rows], count: int) -> None:
+    differ = columns and len(columns[0]) != count
     require(
         not differ,
-        f"numbers of rows differ: {len(found[0]) if found else 0} and {count}",
+        f"numbers of rows differ: {len(columns[0]) if columns else 0} and {count}",
         expected="one number for all",
     )
 
@@ -98,18 +99,16 @@ def _crossed(
     columns: list[Rows], combine: Callable[[tuple[Any, ...]], Any]
 ) -> tuple[torch.Tensor, list[Any], torch.Tensor]:
     """Returns indices, values and shape of all combinations, the last input varying fastest."""
-    made = [[combine(features) for features in itertools.product(*row)] for row in zip(*columns)]
-    positions = [(i, j) for i, row in enumerate(made) for j in range(len(row))]
+    crosses = [[combine(features) for features in itertools.product(*row)] for row in zip(*columns)]
+    positions = [(i, j) for i, row in enumerate(crosses) for j in range(len(row))]
     indices = torch.tensor(positions, dtype=torch.int64).reshape(-1, 2)
-    shape = torch.tensor([len(made), max(map(len, made), default=0)], dtype=torch.int64)
-    return indices, [value for row in made for value in row], shape
+    shape = torch.tensor([len(crosses), max(map(len, crosses), default=0)], dtype=torch.int64)
+    return indices, [value for row in crosses for value in row], shape
 
 
 def _as_strings(columns: list[Rows], separator: bytes) -> Any:
     indices, values, shape = _crossed(columns, separator.join)
-    result = np.empty(len(values), dtype=object)
-    result[:] = values
-    return indices, result, shape
+    return indices, object_array(values), shape
 
 
 def _as_hashes(columns: list[Rows], key: int | None, buckets: int) -> Any:

@@ -16,16 +16,16 @@ from thalweg._src.runtime.kernels.reshape import Function
 from thalweg._src.runtime.kernels.sparse import linear_indices, require_fit, require_order, require_shape
 from thalweg._src.runtime.kernels.sparse_shaping import join
 from thalweg._src.runtime.resources.devices import Device
-from thalweg._src.runtime.resources.sparse_maps import KeptSparse, SparseTensorsMap
+from thalweg._src.runtime.resources.sparse_maps import SparseTensorsMap, StoredSparse
 
 
 def _find_map(node: Node, device: Device) -> SparseTensorsMap:
     """Returns the map that an op names, created on first use."""
     name = node.attrs["shared_name"] or node.name
-    found: SparseTensorsMap = device.resources.lookup_or_create(
+    tensors_map: SparseTensorsMap = device.resources.lookup_or_create(
         node.attrs["container"], "sparse tensors", name, lambda: SparseTensorsMap(name)
     )
-    return found
+    return tensors_map
 
 
 def _copy(values: Any) -> Any:
@@ -35,20 +35,20 @@ def _copy(values: Any) -> Any:
 
 @kernel("AddSparseToTensorsMap", devices=("CPU",))
 def bind_add(node: Node, device: Device) -> Function:
-    kept, dtype = _find_map(node, device), node.attrs["T"]
+    tensors_map, dtype = _find_map(node, device), node.attrs["T"]
 
     def add(indices: torch.Tensor, values: Any, shape: torch.Tensor) -> torch.Tensor:
         require_fit(indices, values, shape)
         sizes = shape.tolist()
         require_shape(sizes, "sparse_shape")
-        return torch.tensor(kept.add([KeptSparse(indices.clone(), _copy(values), sizes, dtype)])[0])
+        return torch.tensor(tensors_map.add([StoredSparse(indices.clone(), _copy(values), sizes, dtype)])[0])
 
     return add
 
 
 @kernel("AddManySparseToTensorsMap", devices=("CPU",))
 def bind_add_many(node: Node, device: Device) -> Function:
-    kept, dtype = _find_map(node, device), node.attrs["T"]
+    tensors_map, dtype = _find_map(node, device), node.attrs["T"]
 
     def add(indices: torch.Tensor, values: Any, shape: torch.Tensor) -> torch.Tensor:
         require_fit(indices, values, shape)
@@ -58,23 +58,23 @@ def bind_add_many(node: Node, device: Device) -> Function:
         require(sizes[0] < 2**31, f"the minibatch has {sizes[0]} rows", expected="fewer than 2**31")
         bounds = torch.searchsorted(indices[:, 0].contiguous(), torch.arange(sizes[0] + 1)).tolist()
         rows = [
-            KeptSparse(indices[first:last, 1:].clone(), _copy(values[first:last]), sizes[1:], dtype)
+            StoredSparse(indices[first:last, 1:].clone(), _copy(values[first:last]), sizes[1:], dtype)
             for first, last in pairwise(bounds)
         ]
-        return torch.tensor(kept.add(rows), dtype=torch.int64)
+        return torch.tensor(tensors_map.add(rows), dtype=torch.int64)
 
     return add
 
 
 @kernel("TakeManySparseFromTensorsMap", devices=("CPU",))
 def bind_take_many(node: Node, device: Device) -> Function:
-    kept, dtype = _find_map(node, device), node.attrs["dtype"]
+    tensors_map, dtype = _find_map(node, device), node.attrs["dtype"]
 
     def take(handles: torch.Tensor) -> Any:
         require(
             handles.ndim == 1 and handles.numel() > 0, f"sparse_handles has shape {list(handles.shape)}", "a vector"
         )
-        tensors = kept.take(handles.tolist())
+        tensors = tensors_map.take(handles.tolist())
         for tensor in tensors:
             if tensor.dtype is not dtype:
                 raise invalid(f"a sparse tensor of {tensor.dtype.name} is requested as {dtype.name}")

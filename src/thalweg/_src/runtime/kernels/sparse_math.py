@@ -25,7 +25,8 @@ from thalweg._src.runtime.kernels.sparse import (
     require_shape,
     unravel,
 )
-from thalweg._src.runtime.kernels.sparse_shaping import match, require_gradients, spread
+from thalweg._src.runtime.kernels.sparse_shaping import match, require_gradients, values_of_matches
+from thalweg._src.runtime.kernels.types import TORCH_UNSIGNED
 from thalweg._src.runtime.kernels.unsigned import on_host
 from thalweg._src.runtime.resources.devices import Device
 
@@ -55,7 +56,7 @@ def _add(*inputs: torch.Tensor) -> Any:
 
 
 def _magnitude(values: torch.Tensor) -> torch.Tensor:
-    if values.dtype in (torch.uint16, torch.uint32, torch.uint64):
+    if values.dtype in TORCH_UNSIGNED:
         return values.to(torch.float64)
     return values if values.dtype is torch.uint8 else values.abs()
 
@@ -64,7 +65,7 @@ def _magnitude(values: torch.Tensor) -> torch.Tensor:
 def _add_grad(grad: torch.Tensor, a: torch.Tensor, b: torch.Tensor, total: torch.Tensor) -> Any:
     require_gradients(grad, a, total)
     require_gradients(grad, b, total)
-    return spread(grad, *match(a, total)), spread(grad, *match(b, total))
+    return values_of_matches(grad, *match(a, total)), values_of_matches(grad, *match(b, total))
 
 
 def _bind_extreme(function: Function) -> Function:
@@ -93,7 +94,7 @@ def _ordered(function: Callable[..., torch.Tensor]) -> Function:
     """Extends a function of ordered values to unsigned integers by flipping their top bit."""
 
     def compare(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        if x.dtype not in (torch.uint16, torch.uint32, torch.uint64):
+        if x.dtype not in TORCH_UNSIGNED:
             return function(x, y)
         top = torch.iinfo(signed(x).dtype).min
         return (function(signed(x) ^ top, signed(y) ^ top) ^ top).view(x.dtype)
@@ -212,7 +213,7 @@ plain_kernel("SparseDenseCwiseMul")(_bind_cwise(_by_bits(torch.mul)))
 plain_kernel("SparseDenseCwiseDiv", cpu_types=[dtypes.uint64])(_bind_cwise(_quotient))
 
 
-def _kept(shape: Sequence[int], axes: torch.Tensor, keep: bool) -> tuple[list[int], list[int]]:
+def _outer_dims(shape: Sequence[int], axes: torch.Tensor, keep: bool) -> tuple[list[int], list[int]]:
     """Returns the dimensions that a reduction keeps, and the shape of its result."""
     rank = len(shape)
     reduced = {normalize_axis(axis, rank, "reduction axis") for axis in axes.reshape(-1).tolist()}
@@ -223,9 +224,9 @@ def _kept(shape: Sequence[int], axes: torch.Tensor, keep: bool) -> tuple[list[in
 
 def _greatest(values: torch.Tensor, groups: torch.Tensor, count: int) -> torch.Tensor:
     """Returns the maximum of each group, 0 for an empty one."""
-    found = segment_reduce(values, groups, count, "amax")
+    maxima = segment_reduce(values, groups, count, "amax")
     empty = torch.ones(count, dtype=torch.bool, device=values.device).index_fill_(0, groups, False)
-    return signed(found).masked_fill(empty, 0).view(values.dtype)
+    return signed(maxima).masked_fill(empty, 0).view(values.dtype)
 
 
 _REDUCTIONS: dict[str, Function] = {"SparseReduceSum": segment_sum, "SparseReduceMax": _greatest}
@@ -240,9 +241,9 @@ def bind_reduce(node: Node, device: Device) -> Function:
         sizes = shape.tolist()
         require_shape(sizes, "input_shape")
         require_inside(indices, sizes)
-        left, result = _kept(sizes, axes, keep)
-        kept = [sizes[d] for d in left]
-        return reduce(values, ravel(indices[:, left], kept), math.prod(kept)).reshape(result)  # type: ignore[no-any-return]
+        left, result = _outer_dims(sizes, axes, keep)
+        outer = [sizes[d] for d in left]
+        return reduce(values, ravel(indices[:, left], outer), math.prod(outer)).reshape(result)  # type: ignore[no-any-return]
 
     return apply
 
@@ -256,7 +257,7 @@ def bind_reduce_sparse(node: Node, device: Device) -> Function:
         sizes = shape.tolist()
         require_shape(sizes, "input_shape")
         require_inside(indices, sizes)
-        left, result = _kept(sizes, axes, keep)
+        left, result = _outer_dims(sizes, axes, keep)
         numbers, groups = torch.unique(ravel(indices[:, left], [sizes[d] for d in left]), return_inverse=True)
         reduced = reduce(values, groups, numbers.numel())
         return unravel(numbers, result), reduced, torch.tensor(result, dtype=torch.int64)

@@ -128,15 +128,15 @@ def _counted(
     """Returns the number of occurrences of each value per row: indices, counts, shape."""
     least, most = node.attrs["minlength"], node.attrs["maxlength"]
     numbers, factors = _numbers(values), _weights(values, weights)
-    kept = numbers < most if most >= 0 else torch.ones_like(numbers, dtype=torch.bool)
-    numbers, rows = numbers[kept], rows[kept]
+    counted = numbers < most if most >= 0 else torch.ones_like(numbers, dtype=torch.bool)
+    numbers, rows = numbers[counted], rows[counted]
     width = most if most >= 0 else max(int(numbers.max()) + 1 if numbers.numel() else 1, least)
     pairs, owners = torch.unique(torch.stack([rows, numbers], dim=1), dim=0, return_inverse=True)
     ones = torch.ones(numbers.numel(), dtype=weights.dtype, device=values.device)
     if node.attrs["binary_output"]:
         counts = torch.ones(pairs.shape[0], dtype=weights.dtype, device=values.device)
     else:
-        counts = segment_sum(ones if factors is None else factors[kept], owners, pairs.shape[0])
+        counts = segment_sum(ones if factors is None else factors[counted], owners, pairs.shape[0])
     if count is None:
         return pairs[:, 1:], counts, torch.tensor([width])
     return pairs, counts, torch.tensor([count, width])

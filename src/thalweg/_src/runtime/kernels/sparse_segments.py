@@ -36,10 +36,10 @@ def bind_sparse_segments(node: Node, device: Device) -> Function:
             check(node, data.shape, indices.shape, ids.shape)
         else:
             check(node, data.shape, indices.shape, ids.shape, count.shape, values={3: count.numpy()})
-        found = rows_of(ids)
-        limit = found if count is None else int(count)
-        if found > limit:
-            raise invalid(f"segment ids must be < num_segments = {limit}, got {found - 1}")
+        num_rows = rows_of(ids)
+        limit = num_rows if count is None else int(count)
+        if num_rows > limit:
+            raise invalid(f"segment ids must be < num_segments = {limit}, got {num_rows - 1}")
         rows = select_rows(data, 0, indices)
         wide = torch.float32 if data.dtype in (torch.float16, torch.bfloat16) else data.dtype
         total = segment_sum(rows.to(wide), ids, limit)
@@ -54,7 +54,7 @@ def bind_sparse_segments(node: Node, device: Device) -> Function:
 def bind_sparse_segments_grad(node: Node, device: Device) -> Function:
     verb = node.type.removeprefix("SparseSegment").removesuffix("Grad")
 
-    def spread(grad: Tensor, indices: Tensor, ids: Tensor, rows: Tensor) -> Tensor:
+    def scatter(grad: Tensor, indices: Tensor, ids: Tensor, rows: Tensor) -> Tensor:
         check(node, grad.shape, indices.shape, ids.shape, rows.shape, values={3: rows.numpy()})
         if indices.device.type == "cpu" and indices.numel() and int(indices.min()) < 0:
             raise invalid(f"index {int(indices.min())} is out of range [0, {int(rows)})")
@@ -63,4 +63,4 @@ def bind_sparse_segments_grad(node: Node, device: Device) -> Function:
             grad = grad / _over_rows(_scale(counted, grad.shape[0], verb, grad.dtype)[: grad.shape[0]], grad)
         return segment_sum(select_rows(grad, 0, ids), indices, int(rows))
 
-    return spread
+    return scatter

@@ -12,6 +12,7 @@ import torch
 from thalweg._src.base import dtypes
 from thalweg._src.base.dtypes import DType
 from thalweg._src.base.errors import invalid
+from thalweg._src.base.formats.objects import object_array
 from thalweg._src.base.shapes import show
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.ops.shape_functions import require
@@ -31,19 +32,13 @@ def _as_strings(indices: Array, values: Array, shape: Array, dtype: DType) -> li
     return [content_proto(array, kind).SerializeToString() for array, kind in pairs]
 
 
-def _strings(items: Sequence[Any], shape: tuple[int, ...]) -> Array:
-    result = np.empty(len(items), dtype=object)
-    result[:] = items
-    return result.reshape(shape)
-
-
 @kernel("SerializeSparse", **_HOST)
 def bind_serialize(node: Node, device: Device) -> Function:
     dtype = node.attrs["T"]
 
     def serialize(indices: torch.Tensor, values: Any, shape: torch.Tensor) -> Array:
         require_fit(indices, values, shape)
-        return _strings(_as_strings(indices.numpy(), to_read(values), shape.numpy(), dtype), (3,))
+        return object_array(_as_strings(indices.numpy(), to_read(values), shape.numpy(), dtype), (3,))
 
     return serialize
 
@@ -63,7 +58,7 @@ def bind_serialize_many(node: Node, device: Device) -> Function:
         items: list[bytes] = []
         for first, last in pairwise(starts.tolist()):
             items += _as_strings(indices[first:last, 1:].numpy(), array[first:last], shape[1:].numpy(), dtype)
-        return _strings(items, (count, 3))
+        return object_array(items, (count, 3))
 
     return serialize
 
@@ -75,12 +70,12 @@ def _array(data: Any, dtype: DType, what: str) -> Array:
 
     try:
         proto = TensorProto.FromString(data)
-        found = dtypes.as_dtype(proto.dtype) if proto.dtype else None
-        array = MakeNdarray(proto) if found is not None else np.zeros(())
+        stored_type = dtypes.as_dtype(proto.dtype) if proto.dtype else None
+        array = MakeNdarray(proto) if stored_type is not None else np.zeros(())
     except (DecodeError, TypeError, ValueError) as error:
         raise invalid(f"Could not parse serialized_sparse ({what}): {error}") from None
-    if found is not dtype:
-        kind = "nothing" if found is None else found.name
+    if stored_type is not dtype:
+        kind = "nothing" if stored_type is None else stored_type.name
         raise invalid(f"serialized_sparse holds {what} of {kind}, expected {dtype.name}")
     return array
 

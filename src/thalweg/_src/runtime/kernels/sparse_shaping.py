@@ -82,23 +82,23 @@ def bind_concat(node: Node, device: Device) -> Function:
 
     def concat(*inputs: Any) -> Any:
         indices, values, shapes = inputs[:count], inputs[count : 2 * count], inputs[2 * count :]
-        for part in zip(indices, values, shapes):
-            require_fit(*part)
+        for rows_of_input in zip(indices, values, shapes):
+            require_fit(*rows_of_input)
         rank = shapes[0].numel()
         require(all(s.numel() == rank for s in shapes), "the inputs differ in rank", expected="one rank for all")
         along = normalize_axis(axis, rank, "concat_dim")
         total, rows = 0, []
         sizes = shapes[0].tolist()
-        for part, shape in zip(indices, shapes):
+        for rows_of_input, shape in zip(indices, shapes):
             its = shape.tolist()
             require(
                 all(a == b for d, (a, b) in enumerate(zip(its, sizes)) if d != along),
                 f"shapes {its} and {sizes} differ",
                 expected=f"equal sizes in all dimensions but concat_dim {along}",
             )
-            shift = torch.zeros(rank, dtype=torch.int64, device=part.device)
+            shift = torch.zeros(rank, dtype=torch.int64, device=rows_of_input.device)
             shift[along] = total
-            rows.append(part + shift)
+            rows.append(rows_of_input + shift)
             total += its[along]
             require(total <= LIMIT, f"the sizes along concat_dim add up to {total}", expected="less than 2**63")
         sizes[along] = total
@@ -124,9 +124,9 @@ def bind_split(node: Node, device: Device) -> Function:
         for size in pieces:
             column = indices[:, along]
             inside = (column >= start) & (column < start + size)
-            part = indices[inside]
-            part[:, along] -= start
-            rows.append(part)
+            piece = indices[inside]
+            piece[:, along] -= start
+            rows.append(piece)
             elements.append(take(values, inside))
             shapes.append(torch.tensor([*sizes[:along], size, *sizes[along + 1 :]], dtype=torch.int64))
             start += size
@@ -170,13 +170,13 @@ def match(rows: torch.Tensor, others: torch.Tensor, *, once: bool = False) -> tu
         numbers = ravel(both - low, extents)
     else:
         numbers = torch.unique(both, dim=0, return_inverse=True)[1]
-    known, wanted = numbers[: others.shape[0]], numbers[others.shape[0] :]
-    ordered, order = torch.sort(known, stable=True)
-    first = torch.searchsorted(ordered, wanted)
-    at = first + _occurrence(wanted) if once else first
-    found = at < known.numel()
-    at = at.clamp_(max=known.numel() - 1)
-    return order[at], found & (ordered[at] == wanted)
+    keys, row_keys = numbers[: others.shape[0]], numbers[others.shape[0] :]
+    ordered, order = torch.sort(keys, stable=True)
+    first = torch.searchsorted(ordered, row_keys)
+    at = first + _occurrence(row_keys) if once else first
+    is_match = at < keys.numel()
+    at = at.clamp_(max=keys.numel() - 1)
+    return order[at], is_match & (ordered[at] == row_keys)
 
 
 def _occurrence(numbers: torch.Tensor) -> torch.Tensor:
@@ -197,11 +197,11 @@ def require_gradients(values: torch.Tensor, rows: torch.Tensor, others: torch.Te
     require(rows.shape[1] == others.shape[1], "the indices differ in length", expected="indices of equal rank")
 
 
-def spread(values: torch.Tensor, at: torch.Tensor, found: torch.Tensor) -> torch.Tensor:
+def values_of_matches(values: torch.Tensor, at: torch.Tensor, is_match: torch.Tensor) -> torch.Tensor:
     """Returns the values at matched positions, 0 elsewhere."""
     if not values.numel():
         return torch.zeros(at.numel(), dtype=values.dtype, device=values.device)
-    return torch.where(found, signed(values)[at], 0).view(values.dtype)
+    return torch.where(is_match, signed(values)[at], 0).view(values.dtype)
 
 
 @plain_kernel("SparseSliceGrad")
@@ -213,7 +213,7 @@ def _slice_grad(grad: torch.Tensor, indices: torch.Tensor, start: torch.Tensor, 
         expected=f"[{indices.shape[1]}], one start per dimension",
     )
     require_gradients(grad, indices, outputs)
-    at, found = match(indices - start.to(indices.device), outputs, once=True)
-    missing = outputs.shape[0] - int(found.sum())
+    at, is_match = match(indices - start.to(indices.device), outputs, once=True)
+    missing = outputs.shape[0] - int(is_match.sum())
     require(not missing, f"{missing} of output_indices are not in the input", expected="indices of a slice of it")
-    return spread(grad, at, found)
+    return values_of_matches(grad, at, is_match)

@@ -14,7 +14,7 @@ from thalweg._src.base.shapes import show
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.runtime.kernels.registry import kernel
 from thalweg._src.runtime.kernels.types import TORCH
-from thalweg._src.runtime.kernels.waiting import failure, kept, shared
+from thalweg._src.runtime.kernels.waiting import failure, shared, storable
 from thalweg._src.runtime.resources.devices import Device
 from thalweg._src.runtime.resources.staging import MapStagingArea, StagingArea
 from thalweg._src.runtime.resources.step import Step
@@ -31,10 +31,10 @@ def _to_device(values: Sequence[Any], device: Device) -> list[Any]:
     return moved
 
 
-def _kept(values: Sequence[Any], device: Device) -> tuple[Any, ...]:
+def _storable(values: Sequence[Any], device: Device) -> tuple[Any, ...]:
     """Returns values that may outlive the step, and that may be taken on another stream."""
     if device.stream is None:
-        return tuple(map(kept, values))
+        return tuple(map(storable, values))
     copies = tuple([value.clone() for value in values])
     device.synchronize()
     return copies
@@ -52,7 +52,7 @@ def bind_stage(node: Node, device: Device) -> Function:
     area, fail = _find(node, device), failure(node, device)
 
     def stage(step: Step, finish: Function, *values: Any) -> None:
-        area.put(_kept(values, device), step, finish, fail)
+        area.put(_storable(values, device), step, finish, fail)
 
     return stage
 
@@ -65,8 +65,8 @@ def bind_unstage(node: Node, device: Device) -> Function:
     def unstage(step: Step, finish: Function, *index: Any) -> None:
         def hand_over(*values: Any) -> None:
             if not _have_types(values, types):
-                wanted = ", ".join(dtype.name for dtype in types)
-                fail(step, invalid(f"staging area {area.name!r} holds values of types other than {wanted}"))
+                names = ", ".join(dtype.name for dtype in types)
+                fail(step, invalid(f"staging area {area.name!r} holds values of types other than {names}"))
             else:
                 finish(*_to_device(values, device))
 
@@ -135,7 +135,7 @@ def bind_map_stage(node: Node, device: Device) -> Function:
         positions = _numbers(indices)
         if len(positions) != len(values):
             raise invalid(f"{len(positions)} indices for {len(values)} values")
-        area.put(_number(key, "key"), positions, _kept(values, device), step, finish, fail)
+        area.put(_number(key, "key"), positions, _storable(values, device), step, finish, fail)
 
     return stage
 

@@ -14,7 +14,7 @@ from thalweg._src.base.shapes import compatible, most_general, show
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.ops.shape_functions import require
 from thalweg._src.graph.ops.slicing import items_of, sliced_shape
-from thalweg._src.runtime.kernels.registry import Call, Input, Known, kernel
+from thalweg._src.runtime.kernels.registry import Call, Constant, Input, kernel
 from thalweg._src.runtime.kernels.reshape import flip
 from thalweg._src.runtime.kernels.scatter import SCATTER, gather, gather_nd, gather_rows, scatter_nd
 from thalweg._src.runtime.kernels.slicing import forward_index
@@ -62,8 +62,8 @@ def call_method(node: Node, device: Device, method: str, *args: Any) -> Call:
 
 @kernel("VarHandleOp", dtype=_TENSORS)
 @kernel("VarHandleOp", devices=("CPU",), dtype=[dtypes.string])
-def bind_handle(node: Node, device: Device) -> Known:
-    return Known(find_variable(node, device))
+def bind_handle(node: Node, device: Device) -> Constant:
+    return Constant(find_variable(node, device))
 
 
 @kernel("ReadVariableOp", dtype=_TENSORS)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 import torch
 
 from thalweg._src.base.errors import InvalidArgumentError, invalid
+from thalweg._src.base.formats.objects import object_array
 from thalweg._src.base.shapes import show
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.ops.shape_functions import normalize_axis, require
@@ -29,18 +30,11 @@ def as_bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def string_array(values: Sequence[bytes], shape: Sequence[int]) -> Array:
-    """Returns bytes objects as a string tensor of the given shape."""
-    result = np.empty(len(values), dtype=object)
-    result[:] = values
-    return result.reshape(shape)
-
-
-def each(function: Callable[[bytes], bytes]) -> Function:
+def map_strings(function: Callable[[bytes], bytes]) -> Function:
     """Returns the kernel that applies a function to each string."""
 
     def apply(strings: Array) -> Array:
-        return string_array([function(s) for s in strings.ravel().tolist()], strings.shape)
+        return object_array([function(s) for s in strings.ravel().tolist()], strings.shape)
 
     return apply
 
@@ -57,7 +51,7 @@ def bind_join(node: Node, device: Device) -> Function:
         for value in shaped:
             require(value.shape == shape, f"inputs differ in shape: {show(shape)} and {show(value.shape)}")
         columns = [value.ravel().tolist() if value.ndim else [value.item()] * shaped[0].size for value in inputs]
-        return string_array([separator.join(row) for row in zip(*columns)], shape)
+        return object_array([separator.join(row) for row in zip(*columns)], shape)
 
     return join
 
@@ -69,7 +63,7 @@ def _sparse(rows: list[list[bytes]]) -> tuple[torch.Tensor, Array, torch.Tensor]
     width = max(map(len, rows), default=0)
     return (
         torch.tensor(indices, dtype=torch.int64).reshape(-1, 2),
-        string_array(values, (len(values),)),
+        object_array(values, (len(values),)),
         torch.tensor([len(rows), width]),
     )
 
@@ -117,7 +111,7 @@ def _split_on_spaces(string: bytes, limit: int) -> list[bytes]:
     return [*pieces, b""] if len(pieces) == limit else pieces
 
 
-plain_kernel("StringStrip", devices=("CPU",))(each(bytes.strip))
+plain_kernel("StringStrip", devices=("CPU",))(map_strings(bytes.strip))
 
 
 @kernel("StringLower", "StringUpper", devices=("CPU",))
@@ -126,9 +120,9 @@ def bind_case(node: Node, device: Device) -> Function:
     if encoding not in ("", "utf-8"):
         raise invalid(f"encoding is {encoding!r}, expected 'utf-8', or '' for plain bytes")
     if not encoding:
-        return each(bytes.lower if small else bytes.upper)
+        return map_strings(bytes.lower if small else bytes.upper)
     change = str.lower if small else str.upper
-    return each(lambda s: change(s.decode("utf-8", "replace")).encode())
+    return map_strings(lambda s: change(s.decode("utf-8", "replace")).encode())
 
 
 @kernel("StringLength", devices=("CPU",))
@@ -153,7 +147,7 @@ def bind_substr(node: Node, device: Device) -> Function:
         if strings.shape != starts.shape:
             texts, starts, sizes = np.broadcast_arrays(strings, starts, sizes)
         triples = zip(texts.ravel().tolist(), starts.ravel().tolist(), sizes.ravel().tolist())
-        return string_array([cut(*triple, i) for i, triple in enumerate(triples)], texts.shape)
+        return object_array([cut(*triple, i) for i, triple in enumerate(triples)], texts.shape)
 
     return substr
 
@@ -183,7 +177,7 @@ def _cut_characters(string: bytes, pos: int, size: int, index: int) -> bytes:
 @kernel("StaticRegexReplace", devices=("CPU",))
 def bind_static_replace(node: Node, device: Device) -> Function:
     replace = Replacement(as_bytes(node.attrs["pattern"]), as_bytes(node.attrs["rewrite"]))
-    return each(replace.all if node.attrs["replace_global"] else replace.first)
+    return map_strings(replace.all if node.attrs["replace_global"] else replace.first)
 
 
 @kernel("RegexReplace", devices=("CPU",))
@@ -192,7 +186,7 @@ def bind_replace(node: Node, device: Device) -> Function:
 
     def replace(strings: Array, pattern: Array, rewrite: Array) -> Any:
         replacement = Replacement(pattern.item(), rewrite.item())
-        return each(replacement.all if everywhere else replacement.first)(strings)
+        return map_strings(replacement.all if everywhere else replacement.first)(strings)
 
     return replace
 
@@ -221,13 +215,13 @@ def bind_reduce_join(node: Node, device: Device) -> Function:
         rank = strings.ndim
         axes = [normalize_axis(axis, rank, "reduction index") for axis in indices.reshape(-1).tolist()]
         require(len(set(axes)) == len(axes), f"reduction_indices {indices.tolist()} contains a duplicate dimension")
-        kept = [axis for axis in range(rank) if axis not in axes]
-        shape = tuple(strings.shape[axis] for axis in kept)
+        outer = [axis for axis in range(rank) if axis not in axes]
+        shape = tuple(strings.shape[axis] for axis in outer)
         count = int(np.prod([strings.shape[axis] for axis in axes], dtype=np.int64))
-        rows = strings.transpose(*kept, *reversed(axes)).reshape(int(np.prod(shape, dtype=np.int64)), count)
+        rows = strings.transpose(*outer, *reversed(axes)).reshape(int(np.prod(shape, dtype=np.int64)), count)
         if keep:
             shape = tuple(1 if axis in axes else strings.shape[axis] for axis in range(rank))
-        return string_array([separator.join(row) for row in rows.tolist()], shape)
+        return object_array([separator.join(row) for row in rows.tolist()], shape)
 
     return reduce_join
 
@@ -275,14 +269,14 @@ def bind_ngrams(node: Node, device: Device) -> Function:
         ends = [0]
         for start, end in itertools.pairwise(bounds):
             row = data[start:end].tolist()
-            found = [gram for width in widths for gram in windows(row, width)]
-            if not found and row and attrs["preserve_short_sequences"]:
+            grams = [gram for width in widths for gram in windows(row, width)]
+            if not grams and row and attrs["preserve_short_sequences"]:
                 if pad_width < 0:
                     raise invalid("without ngram_widths, pad_width must specify the padding of a short sequence")
-                found = list(windows(row, len(row) + 2 * pad_width))
-            result += found
+                grams = list(windows(row, len(row) + 2 * pad_width))
+            result += grams
             ends.append(len(result))
-        return string_array(result, (len(result),)), torch.tensor(ends, dtype=dtype)
+        return object_array(result, (len(result),)), torch.tensor(ends, dtype=dtype)
 
     return ngrams
 

@@ -157,7 +157,7 @@ def audio_summarizer(node: Node) -> Callable[[Array, torch.Tensor, torch.Tensor]
 @plain_kernel("MergeSummary", devices=("CPU",))
 def _merge_summary(*inputs: Array) -> Array:
     try:
-        return _result(summaries.merged(part for array in inputs for part in array.reshape(-1).tolist()))
+        return _result(summaries.merged(message for array in inputs for message in array.reshape(-1).tolist()))
     except ValueError as error:
         raise invalid(str(error)) from None
 

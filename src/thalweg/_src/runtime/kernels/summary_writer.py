@@ -13,7 +13,7 @@ from thalweg._src.base.errors import invalid
 from thalweg._src.base.formats import summaries
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.ops.shape_functions import require
-from thalweg._src.runtime.kernels.registry import Known, kernel, plain_kernel
+from thalweg._src.runtime.kernels.registry import Constant, kernel, plain_kernel
 from thalweg._src.runtime.kernels.summary import (
     audio_summarizer,
     histogram_summarizer,
@@ -57,8 +57,8 @@ def _parsed(message: type, value: Array, name: str) -> Any:
 
 
 @kernel("SummaryWriter", devices=("CPU",))
-def bind_summary_writer(node: Node, device: Device) -> Known:
-    return Known(shared(node, device, "summary writer", SummaryWriter))
+def bind_summary_writer(node: Node, device: Device) -> Constant:
+    return Constant(shared(node, device, "summary writer", SummaryWriter))
 
 
 @plain_kernel("CreateSummaryFileWriter", devices=("CPU",))

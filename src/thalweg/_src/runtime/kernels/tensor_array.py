@@ -78,8 +78,8 @@ class Elements:
             items[index] = before + value
         else:
             done = "read" if index in self.were_read else "written to"
-            known = f"Could not write to TensorArray index {index} because it has already been {done}"
-            raise invalid(f"TensorArray {self.name}: {known}.")
+            text = f"Could not write to TensorArray index {index} because it has already been {done}"
+            raise invalid(f"TensorArray {self.name}: {text}.")
 
     def _grow(self, index: int) -> None:
         if index < 0 or not self.dynamic:
@@ -102,8 +102,8 @@ class Elements:
     def read(self, index: int) -> Any:
         items = self.items
         if not 0 <= index < len(items):
-            known = f"Tried to read from index {index} but array size is: {len(items)}"
-            raise invalid(f"TensorArray {self.name}: {known}")
+            text = f"Tried to read from index {index} but array size is: {len(items)}"
+            raise invalid(f"TensorArray {self.name}: {text}")
         value = items[index]
         if value is None:
             return self._missing(index)
@@ -132,8 +132,8 @@ class Elements:
     def shape_at(self, index: int) -> Shape:
         """Returns the static shape of one element, which may have been cleared."""
         value = self.items[index]
-        found = value.shape if value is not None else self.were_read.get(index)
-        return self.shape if found is None else tuple(found)
+        shape = value.shape if value is not None else self.were_read.get(index)
+        return self.shape if shape is None else tuple(shape)
 
 
 def _nothing_to_join(array: Elements, shape: Shape) -> errors.UnimplementedError:
@@ -165,9 +165,9 @@ def bind_tensor_array_grad(node: Node, device: Device) -> Callable[[Elements, An
 
     def gradient_of(array: Elements, flow: Any) -> tuple[Elements, Any]:
         _require_array(array)
-        found = array.gradients.get(source)
-        if found is None:
-            found = array.gradients[source] = Elements(
+        gradient = array.gradients.get(source)
+        if gradient is None:
+            gradient = array.gradients[source] = Elements(
                 array.dtype,
                 len(array.items),
                 array.shape,
@@ -178,7 +178,7 @@ def bind_tensor_array_grad(node: Node, device: Device) -> Callable[[Elements, An
                 device=array.device,
                 of=array,
             )
-        return found, flow
+        return gradient, flow
 
     return gradient_of
 
@@ -203,7 +203,7 @@ def _read(array: Elements, index: Any, flow: Any) -> Any:
 
 @kernel("TensorArrayGatherV3")
 def bind_gather(node: Node, device: Device) -> Callable[..., Any]:
-    wanted, dtype = node.attrs["element_shape"], node.attrs["dtype"]
+    element_shape, dtype = node.attrs["element_shape"], node.attrs["dtype"]
     target = device.torch
 
     def gather(array: Elements, indices: Any, flow: Any) -> Any:
@@ -212,7 +212,7 @@ def bind_gather(node: Node, device: Device) -> Callable[..., Any]:
         if values:
             _require_equal_shapes(array, values)
             return np.stack(values) if dtype is dtypes.string else torch.stack(values)
-        shape = wanted if wanted is not None else array.shape
+        shape = element_shape if element_shape is not None else array.shape
         if shape is None or None in shape:
             raise _nothing_to_join(array, shape)
         if dtype is dtypes.string:

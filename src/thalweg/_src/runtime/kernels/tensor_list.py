@@ -15,7 +15,7 @@ from thalweg._src.base import shapes
 from thalweg._src.base.errors import invalid
 from thalweg._src.base.shapes import Shape
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.runtime.kernels.registry import Call, Input, Known, kernel, plain_kernel
+from thalweg._src.runtime.kernels.registry import Call, Constant, Input, kernel, plain_kernel
 from thalweg._src.runtime.kernels.types import TORCH
 from thalweg._src.runtime.resources.devices import Device
 from thalweg._src.runtime.resources.swap import SwappedTensor, swap_out
@@ -60,7 +60,7 @@ def pop_back(elements: List) -> List:
     return (before, value.value() if isinstance(value, SwappedTensor) else value)
 
 
-plain_kernel("EmptyTensorList")(Known(_EMPTY))
+plain_kernel("EmptyTensorList")(Constant(_EMPTY))
 
 
 @kernel("TensorListPushBack")
@@ -198,10 +198,10 @@ def bind_element_shape(node: Node, device: Device) -> Callable[..., Any]:
 
 @plain_kernel("TensorListResize")
 def resize(elements: Any, size: Any) -> IndexedList:
-    found, count = _indexed(elements), int(size)
+    items, count = _indexed(elements), int(size)
     if count < 0:
         raise invalid(f"a list cannot have {count} elements")
-    return IndexedList([*found[:count], *[None] * (count - len(found))], found.shape)
+    return IndexedList([*items[:count], *[None] * (count - len(items))], items.shape)
 
 
 def _place(elements: IndexedList, index: Any) -> int:
@@ -216,21 +216,21 @@ def bind_set_item(node: Node, device: Device) -> Callable[..., Any]:
     grows = node.attrs["resize_if_index_out_of_bounds"]
 
     def set_item(elements: Any, index: Any, item: Any) -> IndexedList:
-        found = _indexed(elements)
-        missing = int(index) + 1 - len(found) if grows else 0
-        result = IndexedList([*found, *[None] * missing], found.shape)
+        items = _indexed(elements)
+        missing = int(index) + 1 - len(items) if grows else 0
+        result = IndexedList([*items, *[None] * missing], items.shape)
         result[_place(result, index)] = item
         return result
 
     return set_item
 
 
-def _filled(elements: Iterable[Any], known: Shape, shape: Shape, node: Node, device: Device) -> list[Any]:
+def _filled(elements: Iterable[Any], declared: Shape, shape: Shape, node: Node, device: Device) -> list[Any]:
     """Returns elements with zeros for those that were not set, whose shape must follow from what is known."""
     result = list(elements)
     if any(element is None for element in result):
         present = next((tuple(element.shape) for element in result if element is not None), None)
-        sizes: Any = shapes.merge(shapes.merge(known, shape), present)
+        sizes: Any = shapes.merge(shapes.merge(declared, shape), present)
         if not shapes.is_fully_defined(sizes):
             raise invalid("Trying to read an element of a list that was not set, and whose shape is not fully defined.")
         zeros = (
@@ -259,9 +259,9 @@ def _stack(elements: Sequence[Any], shape: Shape, node: Node, device: Device) ->
 @kernel("TensorListGetItem")
 def bind_get_item(node: Node, device: Device) -> Callable[..., Any]:
     def get_item(elements: Any, index: Any, shape: Any) -> Any:
-        found = _indexed(elements)
-        item = found[_place(found, index)]
-        return _filled([item], found.shape, _shape(shape), node, device)[0] if item is None else item
+        items = _indexed(elements)
+        item = items[_place(items, index)]
+        return _filled([item], items.shape, _shape(shape), node, device)[0] if item is None else item
 
     return get_item
 
@@ -271,10 +271,10 @@ def bind_stack(node: Node, device: Device) -> Callable[..., Any]:
     count = node.attrs["num_elements"]
 
     def stack(elements: Any, shape: Any) -> Any:
-        found, asked = _indexed(elements), _shape(shape)
-        if count not in (-1, len(found)):
-            raise invalid(f"Operation expected a list with {count} elements but got a list with {len(found)} elements.")
-        return _stack(_filled(found, found.shape, asked, node, device), shapes.merge(found.shape, asked), node, device)
+        items, asked = _indexed(elements), _shape(shape)
+        if count not in (-1, len(items)):
+            raise invalid(f"Operation expected a list with {count} elements but got a list with {len(items)} elements.")
+        return _stack(_filled(items, items.shape, asked, node, device), shapes.merge(items.shape, asked), node, device)
 
     return stack
 
@@ -282,9 +282,9 @@ def bind_stack(node: Node, device: Device) -> Callable[..., Any]:
 @kernel("TensorListGather")
 def bind_gather(node: Node, device: Device) -> Callable[..., Any]:
     def gather(elements: Any, indices: Any, shape: Any) -> Any:
-        found, asked = _indexed(elements), _shape(shape)
-        chosen = [found[_place(found, index)] for index in indices.tolist()]
-        return _stack(_filled(chosen, found.shape, asked, node, device), shapes.merge(found.shape, asked), node, device)
+        items, asked = _indexed(elements), _shape(shape)
+        chosen = [items[_place(items, index)] for index in indices.tolist()]
+        return _stack(_filled(chosen, items.shape, asked, node, device), shapes.merge(items.shape, asked), node, device)
 
     return gather
 
@@ -306,13 +306,13 @@ def scatter(tensor: Any, indices: Any, shape: Any, count: Any) -> IndexedList:
 @kernel("TensorListConcatV2")
 def bind_concat(node: Node, device: Device) -> Callable[..., Any]:
     def concat(elements: Any, shape: Any, leading: Any) -> Any:
-        found, asked = _indexed(elements), _shape(shape)
-        parts = _filled(found, found.shape, asked, node, device)
-        lengths = torch.tensor([len(part) for part in parts], dtype=torch.int64)
-        if not parts:
-            rest = shapes.merge(found.shape, asked)
-            parts = [_stack([], None if rest is None else rest[1:], node, device)]
-        return (np.concatenate if isinstance(parts[0], np.ndarray) else torch.cat)(parts), lengths
+        items, asked = _indexed(elements), _shape(shape)
+        rows = _filled(items, items.shape, asked, node, device)
+        lengths = torch.tensor([len(row) for row in rows], dtype=torch.int64)
+        if not rows:
+            rest = shapes.merge(items.shape, asked)
+            rows = [_stack([], None if rest is None else rest[1:], node, device)]
+        return (np.concatenate if isinstance(rows[0], np.ndarray) else torch.cat)(rows), lengths
 
     return concat
 

@@ -45,15 +45,15 @@ class _Buffers:
     def writable(self) -> list[torch.Tensor]:
         if self.distinct:
             return all_writable(self.variables)
-        found = {variable: variable.writable() for variable in set(self.variables)}
-        return [found[variable] for variable in self.variables]
+        buffers = {variable: variable.writable() for variable in set(self.variables)}
+        return [buffers[variable] for variable in self.variables]
 
     def writable_rows(self, indices: torch.Tensor) -> list[torch.Tensor]:
         """Returns the buffers, of which only some rows will be changed."""
         if all(variable.before is None for variable in self.variables):
             return self.writable()
-        found = {variable: variable.writable_rows(indices) for variable in set(self.variables)}
-        return [found[variable] for variable in self.variables]
+        buffers = {variable: variable.writable_rows(indices) for variable in set(self.variables)}
+        return [buffers[variable] for variable in self.variables]
 
     def have_equal_layouts(self, count: int) -> bool:
         """Returns whether each of `count` variables has the memory layout of its slots."""

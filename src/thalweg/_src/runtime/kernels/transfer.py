@@ -111,7 +111,7 @@ def _received(value: Any, device: Device) -> Any:
         return value.on(device)
     where, last = device.torch, value
     while is_list(last) and last:  # the elements of a list are on one device
-        last = last[1] if isinstance(last, tuple) else next((each for each in last if each is not None), None)
+        last = last[1] if isinstance(last, tuple) else next((element for element in last if element is not None), None)
     if getattr(last, "device", where) == where:
         return value
     with device.current():

@@ -56,7 +56,7 @@ def _require_fit(diagonals: torch.Tensor, count: int, rhs: torch.Tensor) -> None
 
 def _by_rows(diagonals: torch.Tensor, rhs: torch.Tensor, pivoting: bool, perturbed: bool) -> torch.Tensor:
     """Gaussian elimination with partial pivoting between adjacent rows."""
-    above, main, below = (part.unbind(-1) for part in diagonals.unbind(-2))
+    above, main, below = (diagonal.unbind(-1) for diagonal in diagonals.unbind(-2))
     rows = rhs.unbind(-2)
     count = len(rows)
     zero = torch.zeros_like(main[0])
@@ -89,8 +89,8 @@ def _substituted(solved: list[list[torch.Tensor]]) -> torch.Tensor:
     """Back substitution with three nonzeros per row."""
     result: list[torch.Tensor] = []
     for pivot, first, second, right in reversed(solved):
-        for factor, known in zip((first, second), result[-1:-3:-1]):
-            right = right - factor[..., None] * known
+        for factor, solution in zip((first, second), result[-1:-3:-1]):
+            right = right - factor[..., None] * solution
         value = right / pivot[..., None]
         result.append(torch.where((pivot == 0)[..., None], torch.nan, value))
     return torch.stack(result[::-1], -2)

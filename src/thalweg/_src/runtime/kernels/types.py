@@ -37,10 +37,12 @@ TORCH: dict[DType, torch.dtype] = {
     dtypes.qint32: torch.int32,
 }
 
-INTEGERS = tuple(dtype for dtype, known in TORCH.items() if not known.is_floating_point and not known.is_complex)
+INTEGERS = tuple(dtype for dtype, kind in TORCH.items() if not kind.is_floating_point and not kind.is_complex)
+UNSIGNED = (dtypes.uint16, dtypes.uint32, dtypes.uint64)  # torch has little arithmetic of these; NumPy has it
+TORCH_UNSIGNED = tuple(TORCH[dtype] for dtype in UNSIGNED)
 
 _CPU = torch.device("cpu")
-_SMALL = 4096  # bytes: copying these is cheaper than checking references
+_COPIED_BYTES = 4096  # bytes: copying these is cheaper than checking references
 _use_count = torch._C._storage_Use_Count
 _holders = getattr(torch.Tensor, "_use_count", lambda value: 0)  # references outside Python, plus one for Python itself
 
@@ -82,7 +84,7 @@ def fetched(values: Sequence[Value]) -> list[Any]:
     """Returns the values of a step for the caller: NumPy scalars, and arrays that nothing else refers to."""
     arrays: list[Any] = []
     for value in values:
-        if getattr(value, "nbytes", 0) > _SMALL:
+        if getattr(value, "nbytes", 0) > _COPIED_BYTES:
             del value  # or it is counted as a holder
             return [to_numpy(values[place], is_unshared) for place, is_unshared in enumerate(_are_unshared(values))]
         arrays.append(to_numpy(value))
@@ -95,8 +97,8 @@ def _are_unshared(values: Sequence[Value]) -> list[bool]:
     An object with a known answer is counted last as a baseline, since interpreters differ in the references they hold
     themselves, and may drop some as they optimize.
     """
-    known = (object(),)
-    counts = [sys.getrefcount(value) for value in [*values, *known]]
+    baseline = (object(),)
+    counts = [sys.getrefcount(value) for value in [*values, *baseline]]
     sole = counts.pop()
     return [count <= sole for count in counts]
 

@@ -10,9 +10,10 @@ import numpy as np
 import torch
 
 from thalweg._src.base.errors import invalid
+from thalweg._src.base.formats.objects import object_array
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.runtime.kernels.registry import kernel, plain_kernel
-from thalweg._src.runtime.kernels.strings import each, string_array
+from thalweg._src.runtime.kernels.strings import map_strings
 from thalweg._src.runtime.kernels.types import TORCH
 from thalweg._src.runtime.kernels.unicode_scripts import script_of
 from thalweg._src.runtime.resources.devices import Device
@@ -112,7 +113,7 @@ def _writable(code: int) -> int:
 def bind_transcode(node: Node, device: Device) -> Function:
     attrs = {**node.attrs, "replacement_char": _writable(node.attrs["replacement_char"])}
     decoder, codec = _Decoder(attrs), _CODECS[attrs["output_encoding"]]
-    return each(lambda s: decoder.text(s).encode(codec))
+    return map_strings(lambda s: decoder.text(s).encode(codec))
 
 
 @kernel("UnicodeDecode", "UnicodeDecodeWithOffsets", devices=("CPU",))
@@ -157,7 +158,7 @@ def bind_encode(node: Node, device: Device) -> Function:
         if falling or not bounds or bounds[0] != 0 or bounds[-1] != len(codes):
             raise invalid(f"input_splits must increase from 0 to {len(codes)}, the number of characters")
         texts = ["".join([character(code) for code in codes[a:b]]) for a, b in itertools.pairwise(bounds)]
-        return string_array([text.encode(codec) for text in texts], (len(texts),))
+        return object_array([text.encode(codec) for text in texts], (len(texts),))
 
     return encode
 

@@ -12,8 +12,6 @@ from thalweg._src.base import dtypes
 from thalweg._src.runtime.kernels.registry import Call, Input
 from thalweg._src.runtime.kernels.types import TORCH
 
-UNSIGNED = (dtypes.uint16, dtypes.uint32, dtypes.uint64)
-
 SAME_BITS = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 _WIDER = {torch.uint16: torch.int32, torch.uint32: torch.int64}
 _SIGN_BIT = torch.tensor(-(2**63))

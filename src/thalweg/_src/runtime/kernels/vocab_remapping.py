@@ -36,9 +36,9 @@ def bind_vocab_remapping(node: Node, device: Device) -> Callable[..., Any]:
         if most > len(old):
             raise invalid(f"the old vocabulary has {len(old)} entries, {most} were requested")
         positions = {entry: position for position, entry in enumerate(old[: most if most >= 0 else None])}
-        found = [positions.get(entry, -1) for entry in new[start : start + count]]
-        present = sum(position >= 0 for position in found)
-        return torch.tensor(found, dtype=torch.int64), torch.tensor(present, dtype=torch.int32)
+        old_positions = [positions.get(entry, -1) for entry in new[start : start + count]]
+        present = sum(position >= 0 for position in old_positions)
+        return torch.tensor(old_positions, dtype=torch.int64), torch.tensor(present, dtype=torch.int32)
 
     return remapping
 
@@ -53,13 +53,13 @@ def bind_load_and_remap(node: Node, device: Device) -> Callable[..., Any]:
         chosen_columns = (
             _positions(column_map, old.shape[1], "col_remapping") if len(column_map) else np.arange(columns)
         )
-        known = np.outer(chosen_rows >= 0, chosen_columns >= 0)
-        wanted = rows * columns - int(known.sum())
-        if len(values) != wanted:
-            raise invalid(f"initializing_values has {len(values)} values, but {wanted} elements need one")
+        is_remapped = np.outer(chosen_rows >= 0, chosen_columns >= 0)
+        num_missing = rows * columns - int(is_remapped.sum())
+        if len(values) != num_missing:
+            raise invalid(f"initializing_values has {len(values)} values, but {num_missing} elements need one")
         result = np.empty((rows, columns), np.float32)
-        result[known] = old[np.ix_(chosen_rows[chosen_rows >= 0], chosen_columns[chosen_columns >= 0])].ravel()
-        result[~known] = values.numpy()
+        result[is_remapped] = old[np.ix_(chosen_rows[chosen_rows >= 0], chosen_columns[chosen_columns >= 0])].ravel()
+        result[~is_remapped] = values.numpy()
         return torch.from_numpy(result)
 
     return load

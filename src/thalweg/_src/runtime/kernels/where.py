@@ -14,8 +14,8 @@ from thalweg._src.graph.ops.shape_functions import require
 from thalweg._src.runtime.kernels.registry import Call, Input, kernel, plain_kernel
 from thalweg._src.runtime.kernels.reshape import STRINGS, Function
 from thalweg._src.runtime.kernels.scatter import movable
-from thalweg._src.runtime.kernels.types import TORCH
-from thalweg._src.runtime.kernels.unsigned import UNSIGNED, where
+from thalweg._src.runtime.kernels.types import TORCH, TORCH_UNSIGNED, UNSIGNED
+from thalweg._src.runtime.kernels.unsigned import where
 from thalweg._src.runtime.resources.devices import Device
 
 plain_kernel("Where")(lambda value: (value if value.dtype is torch.bool else value != 0).nonzero())
@@ -77,11 +77,11 @@ def bind_one_hot(node: Node, device: Device) -> Function:
     if device.type != "CPU" or node.dtypes[0] not in _WRITTEN or any(value is None for value in values):
         return one_hot
     hot, cold = (value.item() for value in values if value is not None)
-    known, dtype, widen = node.constant(1), TORCH[node.dtypes[0]], node.input_dtype(0) is not dtypes.int64
+    static_depth, dtype, widen = node.constant(1), TORCH[node.dtypes[0]], node.input_dtype(0) is not dtypes.int64
 
     def marked(indices: torch.Tensor, depth: torch.Tensor, on: torch.Tensor, off: torch.Tensor) -> torch.Tensor:
         """Writes one element per index; if an index is out of range, falls back to comparing all."""
-        count = int(depth if known is None else known)
+        count = int(depth if static_depth is None else static_depth)
         columns = indices.unsqueeze(axis)
         if count <= 0:
             return one_hot(indices, depth, on, off)
@@ -112,7 +112,7 @@ def _hits(indices: torch.Tensor, depth: int, axis: int) -> torch.Tensor:
 
 def distinct(x: torch.Tensor, dim: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Returns distinct slices by first appearance, the index of each slice among them, and their counts."""
-    if x.dtype in (torch.uint16, torch.uint32, torch.uint64):
+    if x.dtype in TORCH_UNSIGNED:
         values, which, counts = distinct(x.to(torch.int64), dim)
         return values.to(x.dtype), which, counts
     size = x.shape[dim]
@@ -170,7 +170,7 @@ def _bind_unique_v2(node: Node, find: Function) -> Function:
 def distinct_strings(x: Any, dim: int) -> tuple[Any, torch.Tensor, torch.Tensor]:
     """Does the same as `distinct` for strings."""
     slices = np.moveaxis(x, dim, 0)
-    keys = x.tolist() if x.ndim == 1 else [tuple(part.ravel().tolist()) for part in slices]
+    keys = x.tolist() if x.ndim == 1 else [tuple(row.ravel().tolist()) for row in slices]
     position: dict[Any, int] = {}
     which = torch.tensor([position.setdefault(key, len(position)) for key in keys], dtype=torch.int64)
     first = np.unique(which.numpy(), return_index=True)[1]
@@ -193,8 +193,8 @@ def bind_list_diff(node: Node, device: Device) -> Function:
 
     def difference(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         bits, without = movable(x), movable(y)
-        kept = (~torch.isin(bits, without)).nonzero().squeeze(1)
-        return bits.index_select(0, kept).view(x.dtype), kept.to(kind)
+        positions = (~torch.isin(bits, without)).nonzero().squeeze(1)
+        return bits.index_select(0, positions).view(x.dtype), positions.to(kind)
 
     return difference
 
@@ -205,7 +205,7 @@ def bind_list_diff_strings(node: Node, device: Device) -> Function:
 
     def difference(x: Any, y: Any) -> tuple[Any, torch.Tensor]:
         without = set(y.tolist())
-        kept = [i for i, item in enumerate(x.tolist()) if item not in without]
-        return x[kept], torch.tensor(kept, dtype=kind)
+        positions = [i for i, item in enumerate(x.tolist()) if item not in without]
+        return x[positions], torch.tensor(positions, dtype=kind)
 
     return difference

@@ -104,7 +104,7 @@ def accelerator_types() -> Iterable[str]:
 
 def accelerator_type(device: torch.device) -> str:
     """Returns the device type that a torch device belongs to."""
-    return next(each.type for each in _accelerators.values() if each.torch_type == device.type)
+    return next(accelerator.type for accelerator in _accelerators.values() if accelerator.torch_type == device.type)
 
 
 # -- CUDA -------------------------------------------------------------------------------------------------------------
@@ -127,11 +127,11 @@ def gpu_capability(index: int) -> tuple[int, int]:
 
 def physical_devices() -> list[tuple[str, str]]:
     """Returns (name, type) of the devices of this machine."""
-    found = [("/physical_device:CPU:0", "CPU")]
+    devices = [("/physical_device:CPU:0", "CPU")]
     for accelerator in accelerators():
         type = accelerator.type
-        found += [(f"/physical_device:{type}:{i}", type) for i in range(accelerator.count())]
-    return found
+        devices += [(f"/physical_device:{type}:{i}", type) for i in range(accelerator.count())]
+    return devices
 
 
 class _Arithmetic:

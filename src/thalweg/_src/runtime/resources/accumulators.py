@@ -75,6 +75,9 @@ class Accumulator(Resource):
         notify(ended)
 
     def _add_in_order(self, origin: Origin, gradient: Any) -> None:
+        # Floating-point addition is not associative: the sum must not depend on the order of arrival. A gradient is
+        # kept until all of the lower replicas have been added; a round that ends without some of them adds the rest in
+        # order too (`collected`).
         self._early.setdefault(origin.replica, []).append(self._copy(gradient))
         while self._counts.get(self._next) == origin.per_replica:
             for early in self._early.pop(self._next):

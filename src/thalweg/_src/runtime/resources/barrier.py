@@ -36,6 +36,8 @@ class Barrier:
     def insert(self, component: int, keys: Sequence[bytes], values: Sequence[Any]) -> None:
         """Inserts one component for each key and moves the elements that it completes to the queue."""
         failed: errors.OpError | None = None
+        # The index of a key is that of the call which first inserted it, whatever component came first: elements leave
+        # in this order, though they are completed in another one.
         with self._lock:
             index, is_new = _FIRST + self._calls, False
             for key, value in zip(keys, values):
@@ -47,7 +49,7 @@ class Barrier:
                 entry[2 + component] = (value,)
                 if None not in entry[2:]:
                     self._incomplete.pop(key, None)
-                    self._ready.put((entry[0], key, *[part for (part,) in entry[2:]]))
+                    self._ready.put((entry[0], key, *[component_value for (component_value,) in entry[2:]]))
             self._calls += is_new
             ended = self._ready.advance()
         notify(ended)
@@ -72,14 +74,14 @@ class Barrier:
         if self.is_closed:
             with self._lock:
                 available = self._ready.size() + (0 if allow_small else len(self._incomplete))
-            wanted = min(count, available) if allow_small else count
-            if available < max(wanted, 1):
+            num_taken = min(count, available) if allow_small else count
+            if available < max(num_taken, 1):
                 raise errors.OutOfRangeError(
                     None,
                     None,
-                    f"{self} is closed and has insufficient elements (requested {wanted}, total size {available})",
+                    f"{self} is closed and has insufficient elements (requested {num_taken}, total size {available})",
                 )
-            count = wanted
+            count = num_taken
         if count:
             self._ready.dequeue_many(count, allow_small, step, finish, fail)
         else:

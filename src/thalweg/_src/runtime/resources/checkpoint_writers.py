@@ -11,9 +11,9 @@ from collections.abc import Callable
 
 from thalweg._src.base import errors
 
-_PART = re.compile(r"(.*)_temp_[0-9a-f]+/part-\d{5}-of-\d{5}$", re.DOTALL)
-_SHARE = 1 / 20  # of a core, for a save that no caller waits for
-_SPARE = 2  # idle cores; with this many a save is not throttled
+_SHARD_FILE = re.compile(r"(.*)_temp_[0-9a-f]+/part-\d{5}-of-\d{5}$", re.DOTALL)
+_CPU_SHARE = 1 / 20  # of a core, for a save that no caller waits for
+_IDLE_CORES = 2  # idle cores; with this many a save is not throttled
 _intercepting_writers: dict[str, BackgroundWriter] = {}  # writers that take over a save, by the prefix saved to
 _lock = threading.Lock()
 
@@ -64,8 +64,8 @@ class BackgroundWriter:
         training leaves cores idle, or if a caller (or the exit of the process) waits for the checkpoint.
         """
         elapsed, worked, used = (clock - since for clock, since in zip(_clocks(), self._since))
-        if _cores() - (used - worked) / max(elapsed, 1e-6) < _SPARE and threading.main_thread().is_alive():
-            self._unthrottled.wait(worked / _SHARE - elapsed)
+        if _cores() - (used - worked) / max(elapsed, 1e-6) < _IDLE_CORES and threading.main_thread().is_alive():
+            self._unthrottled.wait(worked / _CPU_SHARE - elapsed)
         self._since = _clocks()
 
     def wait(self) -> None:
@@ -119,5 +119,5 @@ def writer_for(prefix: str) -> BackgroundWriter | None:
     """Returns the writer that takes over a save to a prefix, or to a shard of it."""
     if not _intercepting_writers:
         return None
-    shard = _PART.match(prefix)
+    shard = _SHARD_FILE.match(prefix)
     return _intercepting_writers.get(shard[1] if shard else prefix)

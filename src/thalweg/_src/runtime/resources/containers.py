@@ -43,12 +43,12 @@ class Containers:
 
     def __init__(self, shared: SharedContainers = PROCESS) -> None:
         self._shared = shared
-        self._own: Resources = {}
+        self._default: Resources = {}
 
     def lookup_or_create(self, container: str, resource_type: str, name: str, make: Callable[[], T]) -> T:
         """Returns the resource, creating it on first use."""
         with self._shared.lock:
-            resources = self._shared.find(container) if container else self._own
+            resources = self._shared.find(container) if container else self._default
             if (resource_type, name) not in resources:
                 resources[resource_type, name] = make()
             return resources[resource_type, name]  # type: ignore[no-any-return]
@@ -56,13 +56,13 @@ class Containers:
     def lookup(self, container: str, resource_type: str, name: str) -> Any:
         """Returns the resource, or None if it has not been created."""
         with self._shared.lock:
-            resources = self._shared.find(container) if container else self._own
+            resources = self._shared.find(container) if container else self._default
             return resources.get((resource_type, name))
 
     def clear(self) -> None:
         """Destroys the default container, when its session is closed."""
         with self._shared.lock:
-            resources, self._own = list(self._own.values()), {}
+            resources, self._default = list(self._default.values()), {}
         _destroy(resources)
 
 

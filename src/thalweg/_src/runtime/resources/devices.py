@@ -30,7 +30,7 @@ class Device:
 
     A device that shares its card with others launches its kernels on a stream of its own. What it sends to them within
     a step it copies there (`kernels/transfer.py`); what it leaves in variables is theirs from the next step on
-    (`ordered`). A device with a card to itself uses torch's current stream.
+    (`stream_barrier`). A device with a card to itself uses torch's current stream.
     """
 
     name: str
@@ -45,9 +45,7 @@ class Device:
     collectives: Collectives | None = None  # of a task of a cluster
     readable_folder: str = ""  # the only one whose files steps may read; empty for no limit
     transactions: TransactionLog = field(default_factory=TransactionLog)  # of the task
-    drawing: threading.RLock = field(
-        default_factory=threading.RLock
-    )  # held to use generators, and to capture their use
+    drawing: threading.RLock = field(default_factory=threading.RLock)  # held while generators are used or captured
     _states: dict[str, Any] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -111,12 +109,12 @@ def local_devices(
         Device(f"{task}/device:CPU:{i}", "CPU", _HOST, resources, readable_folder=folder) for i in range(max(cpus, 1))
     ]
     for accelerator in accelerators():
-        found = list(_logical_devices(accelerator, config))
-        if found:
+        logical_devices = list(_logical_devices(accelerator, config))
+        if logical_devices:
             accelerator.prepare(config)
         type = accelerator.type
-        shared = Counter(physical for physical, _ in found)
-        for index, (physical, limit) in enumerate(found):
+        shared = Counter(physical for physical, _ in logical_devices)
+        for index, (physical, limit) in enumerate(logical_devices):
             where = torch.device(accelerator.torch_type, physical) if accelerator.torch_type != "cpu" else _HOST
             name, bound = f"{task}/device:{type}:{index}", accelerator.on(where)
             devices.append(
@@ -127,7 +125,7 @@ def local_devices(
     return devices
 
 
-def ordered(devices: Sequence[Device]) -> Callable[[], None] | None:
+def stream_barrier(devices: Sequence[Device]) -> Callable[[], None] | None:
     """Returns a function after which no stream of these devices overtakes what was launched on another before.
 
     It is called before each step: variables and other resources may have been used on other streams. None if no device
@@ -139,6 +137,8 @@ def ordered(devices: Sequence[Device]) -> Callable[[], None] | None:
         if device.stream is not None and device.accelerator is not None
     ]
 
+    # All streams wait for one default stream, which has waited for all of them: n events each way instead of one for
+    # every pair. Waiting is between streams on the device; the host goes on at once.
     def wait() -> None:
         for stream, default in pairs:
             default.wait_stream(stream)
@@ -151,12 +151,12 @@ def ordered(devices: Sequence[Device]) -> Callable[[], None] | None:
 def listed_devices(config: ConfigProto) -> list[tuple[str, str, int, str]]:
     """Returns (name, type, limit in bytes, physical name) of a session's devices, without initializing any."""
     cpus = range(max(config.device_count.get("CPU", 1), 1))
-    found = [(f"/device:CPU:{index}", "CPU", 0, "/physical_device:CPU:0") for index in cpus]
+    devices = [(f"/device:CPU:{index}", "CPU", 0, "/physical_device:CPU:0") for index in cpus]
     for accelerator in accelerators():
         type = accelerator.type
         for index, (physical, limit) in enumerate(_logical_devices(accelerator, config)):
-            found.append((f"/device:{type}:{index}", type, limit, f"/physical_device:{type}:{physical}"))
-    return found
+            devices.append((f"/device:{type}:{index}", type, limit, f"/physical_device:{type}:{physical}"))
+    return devices
 
 
 def _logical_devices(accelerator: Accelerator, config: ConfigProto) -> Iterator[LogicalGpu]:

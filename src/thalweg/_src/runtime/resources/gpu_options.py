@@ -25,9 +25,9 @@ def logical_gpus(config: ConfigProto, count: int) -> list[LogicalGpu]:
     if count <= 0:
         return []
     options = config.gpu_options
-    wanted = config.device_count.get("GPU", count)
-    visible = _visible(options.visible_device_list, count) if wanted > 0 else []
-    used = visible[: max(wanted, 0)]
+    num_requested = config.device_count.get("GPU", count)
+    visible = _visible(options.visible_device_list, count) if num_requested > 0 else []
+    used = visible[: max(num_requested, 0)]
     virtual = options.experimental.virtual_devices
     if not virtual:
         return [LogicalGpu(index) for index in used]

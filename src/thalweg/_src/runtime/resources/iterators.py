@@ -22,7 +22,9 @@ from thalweg._src.runtime.resources.waiting import NO_PROGRESS, Attempt, Fail, F
 from thalweg._src.runtime.resources.workers import workers
 
 Element = tuple[Any, ...]
-_LONG = 0.01  # seconds; while a step produces an element on its own thread, it does not notice that it is cancelled
+_MAX_INLINE_SECONDS = (
+    0.01  # seconds; while a step produces an element on its own thread, it does not notice that it is cancelled
+)
 
 
 class Elements(Protocol):
@@ -30,7 +32,7 @@ class Elements(Protocol):
 
     def __next__(self) -> Element: ...
     def prompt(self) -> bool: ...
-    def saved(self, made: Element | None) -> bytes: ...
+    def saved(self, unclaimed: Element | None, /) -> bytes: ...
     def load(self, saved: bytes) -> Element | None: ...
     def close(self) -> None: ...
 
@@ -89,7 +91,7 @@ def _end_all() -> None:
 class IteratorResource(Resource):
     """A position in a dataset, shared by steps; it has no dataset until it is initialized."""
 
-    kept: weakref.WeakValueDictionary[str, IteratorResource] = weakref.WeakValueDictionary()
+    by_handle: weakref.WeakValueDictionary[str, IteratorResource] = weakref.WeakValueDictionary()
 
     def __init__(self, name: str, types: Sequence[DType], shapes: Sequence[Shape]) -> None:
         super().__init__(name, deque())
@@ -99,9 +101,11 @@ class IteratorResource(Resource):
         self.first: Callable[[], Dataset] | None = None  # makes the dataset of a one-shot iterator
         self._dataset: Dataset | None = None
         self._elements: Elements | None = None
-        self._made: Element | errors.OpError | None = None  # for a step that was cancelled meanwhile
+        self._unclaimed: Element | errors.OpError | None = None  # for a step that was cancelled meanwhile
         self._busy = False
-        self._cost = _LONG  # seconds that the last element took; at first too many to run on a step's thread
+        self._cost = (
+            _MAX_INLINE_SECONDS  # seconds that the last element took; at first too many to run on a step's thread
+        )
         self._source: Elements | None = None  # of the element that was produced last; of an earlier pass, it is dropped
         self._awaited: bytes | None = None  # a position that was restored before there was a dataset
 
@@ -109,7 +113,7 @@ class IteratorResource(Resource):
     def handle(self) -> str:
         """The string by which this process finds the iterator."""
         handle = f"iterator/{self.name}/{id(self):x}"
-        IteratorResource.kept[handle] = self
+        IteratorResource.by_handle[handle] = self
         return handle
 
     # -- datasets -----------------------------------------------------------------------------------------------------
@@ -126,15 +130,15 @@ class IteratorResource(Resource):
     def _exchange(self, dataset: Dataset | None, elements: Elements | None) -> None:
         with self.lock:
             old, self._elements, self._dataset = self._elements, elements, dataset
-            self._made = None
+            self._unclaimed = None
         if old is not None:
             old.close()
 
     def _require_fit(self, dataset: Dataset) -> None:
         if tuple(dataset.types) != self.types:
-            own, given = (", ".join(dtype.name for dtype in side) for side in (self.types, dataset.types))
+            expected, received = (", ".join(dtype.name for dtype in side) for side in (self.types, dataset.types))
             raise errors.invalid(
-                errors.describe("the dataset has elements of different types", expected=own, received=given)
+                errors.describe("the dataset has elements of different types", expected=expected, received=received)
             )
         for index, (own_shape, shape) in enumerate(zip(self.shapes, dataset.shapes)):
             if not compatible(own_shape, shape):
@@ -185,12 +189,12 @@ class IteratorResource(Resource):
 
     def _next(self) -> Element:
         with self.lock:
-            made, self._made = self._made, None
+            unclaimed, self._unclaimed = self._unclaimed, None
             self._source = self._elements
-        if isinstance(made, errors.OpError):
-            raise made
-        if made is not None:
-            return made
+        if isinstance(unclaimed, errors.OpError):
+            raise unclaimed
+        if unclaimed is not None:
+            return unclaimed
         begin = time.perf_counter()
         try:
             self._source = self._current()
@@ -199,8 +203,8 @@ class IteratorResource(Resource):
             self._cost = time.perf_counter() - begin
 
     def _state(self) -> Element:
-        made = self._made
-        return (self._current().saved(None if isinstance(made, errors.OpError) else made),)
+        unclaimed = self._unclaimed
+        return (self._current().saved(None if isinstance(unclaimed, errors.OpError) else unclaimed),)
 
     def _restore(self, saved: bytes) -> Element:
         if self._elements is None and self.first is None:  # a session restores before it initializes
@@ -214,17 +218,20 @@ class IteratorResource(Resource):
     def _go_to(self, dataset: Dataset, saved: bytes) -> None:
         elements = dataset.iterate()
         try:
-            made = elements.load(saved)
+            produced = elements.load(saved)
         except BaseException:
             elements.close()
             raise
         self._exchange(dataset, elements)
-        self._made = made
+        self._unclaimed = produced
 
     def _produce_inline(self, step: Step, finish: Finish, fail: Fail) -> bool:
         """Produces the next element on the step's own thread; returns False if a worker should do it."""
+        # The iterator produces one element at a time (`_busy`), on a worker or on the thread of a step. The latter
+        # saves two switches between threads, but cannot be cancelled meanwhile: so only if the last element was cheap
+        # and the dataset has one at once.
         with self.lock:
-            if self._busy or self._cost >= _LONG or self._elements is None or not self._elements.prompt():
+            if self._busy or self._cost >= _MAX_INLINE_SECONDS or self._elements is None or not self._elements.prompt():
                 return False
             self._busy = True
         outcome: Outcome = None
@@ -235,7 +242,7 @@ class IteratorResource(Resource):
             with self.lock:
                 is_left = step.cancellation.error is not None
                 if is_left and self._source is self._elements:
-                    self._made = outcome
+                    self._unclaimed = outcome
             self._release()
         if is_left:
             return True
@@ -283,6 +290,8 @@ class IteratorResource(Resource):
                     return
                 task = self.wait_queues[0][0]
             assert isinstance(task, _Task)
+            # The element is produced without the lock. If the step was cancelled meanwhile, its element must not be
+            # lost: the next request gets it, unless the iterator was initialized again and it is of an earlier pass.
             outcome = task.do()
             with self.lock:
                 if task.is_cancelled and not task.is_over:  # about to be withdrawn
@@ -290,7 +299,7 @@ class IteratorResource(Resource):
                     self.wait_queues[0].remove(task)
                 if task.is_over:  # withdrawn: the next step gets the element
                     if task._do == self._next and self._source is self._elements:
-                        self._made = outcome
+                        self._unclaimed = outcome
                     ended = []
                 else:
                     task.outcome = outcome
@@ -299,7 +308,7 @@ class IteratorResource(Resource):
             del task, outcome, ended
 
     def forget(self) -> None:
-        self.first = self._dataset = self._made = self._awaited = None
+        self.first = self._dataset = self._unclaimed = self._awaited = None
         elements, self._elements = self._elements, None
         if elements is not None:
             elements.close()
@@ -312,12 +321,12 @@ def single_element(dataset: Dataset, step: Step, finish: Finish, fail: Fail) -> 
         elements = dataset.iterate()
         token = step.cancellation.register(lambda error: elements.close())
         try:
-            found = next(elements, None)
-            if found is None:
+            element = next(elements, None)
+            if element is None:
                 raise errors.invalid("Dataset was empty.")
             if next(elements, None) is not None:
                 raise errors.invalid("Dataset had more than one element.")
-            return found
+            return element
         finally:
             step.cancellation.deregister(token)
             elements.close()

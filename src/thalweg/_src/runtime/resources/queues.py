@@ -244,32 +244,32 @@ class _Enqueue(Attempt):
 class _Dequeue(Attempt):
     """A pending dequeue, with the elements that it has taken so far."""
 
-    __slots__ = ("_allow_small", "_queue", "_taken", "_wanted")
+    __slots__ = ("_allow_small", "_count", "_queue", "_taken")
 
-    def __init__(self, queue: Queue, wanted: int, allow_small: bool, step: Step, finish: Finish, fail: Fail) -> None:
+    def __init__(self, queue: Queue, count: int, allow_small: bool, step: Step, finish: Finish, fail: Fail) -> None:
         super().__init__(step, finish, fail)
         self._queue = queue
-        self._wanted = wanted
+        self._count = count
         self._allow_small = allow_small
         self._taken: list[Element] = []
 
     def advance(self) -> Outcome:
         queue, store = self._queue, self._queue._store
-        if queue.is_closed and len(store) + len(self._taken) < self._wanted:
+        if queue.is_closed and len(store) + len(self._taken) < self._count:
             self.undo()
             if not self._allow_small or not len(store):
                 return errors.OutOfRangeError(
                     None,
                     None,
                     f"{queue} is closed and has insufficient elements "
-                    f"(requested {self._wanted}, current size {len(store)})",
+                    f"(requested {self._count}, current size {len(store)})",
                 )
-            self._wanted = len(store)
-        count = min(store.available(queue.is_closed), self._wanted - len(self._taken))
+            self._count = len(store)
+        count = min(store.available(queue.is_closed), self._count - len(self._taken))
         if count <= 0:
             return NO_PROGRESS
         self._taken += [store.take() for _ in range(count)]
-        return PROGRESS if len(self._taken) < self._wanted else (self._taken,)
+        return PROGRESS if len(self._taken) < self._count else (self._taken,)
 
     def undo(self) -> None:
         self._queue._store.put_back(self._taken)

@@ -196,8 +196,8 @@ class _Read(Attempt):
         self._records: list[Record] = []
 
     def advance(self) -> Outcome:
-        wanted = 1 if self._count is None else self._count
-        while len(self._records) < wanted:
+        count = 1 if self._count is None else self._count
+        while len(self._records) < count:
             if not self._reader.has_work:
                 if not self._records:
                     return NO_PROGRESS

@@ -35,6 +35,8 @@ class Rendezvous:
         self._receivers: dict[str, deque[Receive]] = {}
 
     def send(self, key: str, value: Any) -> None:
+        # A key has waiting values or waiting receivers, never both: whichever comes second takes the first of the other
+        # side. The receiver is called without the lock, since it may run segments that send again.
         with self._lock:
             receiver = _first(self._receivers, key)
             if receiver is None:

@@ -183,6 +183,8 @@ class ReplicaGroup(Resource):
         """Returns the round that a replica takes part in after it has arrived, None if it has not begun."""
         if not self._is_open:
             return None
+        # A replica goes on as soon as a round is open that it has not completed: a later one than that of its
+        # gradients, or the same one while it owes further gradients. One that was slow skips to the present round.
         is_owed = local_step == self.round and self._arrived.get(replica, 0) < self.per_replica
         return self.round if local_step != self.round or is_owed else None
 
@@ -273,8 +275,8 @@ class _Arrival(_Attempt):
             self._timer.cancel()
 
     def advance(self) -> Outcome:
-        found = self._group.next_round(self._replica, self._local_step)
-        return (found,) if found is not None else self._group.ended() or NO_PROGRESS
+        round_ = self._group.next_round(self._replica, self._local_step)
+        return (round_,) if round_ is not None else self._group.ended() or NO_PROGRESS
 
 
 class _Member(_Attempt):

@@ -10,7 +10,7 @@ from thalweg._src.base.dtypes import DType
 from thalweg._src.base.errors import InvalidArgumentError
 
 
-class KeptTensor(NamedTuple):
+class StoredTensor(NamedTuple):
     """A value with its type, which a string array does not state."""
 
     value: Any
@@ -21,20 +21,20 @@ class SessionTensors:
     """Values by handle, until they are deleted or the session is closed."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, KeptTensor] = {}
+        self._tensors: dict[str, StoredTensor] = {}
         self._numbers = itertools.count()
         self._lock = threading.Lock()
 
-    def add(self, name: str, tensor: KeptTensor) -> str:
+    def add(self, name: str, tensor: StoredTensor) -> str:
         """Keeps a value and returns its handle."""
         with self._lock:
             handle = f"{name};{next(self._numbers)};{tensor.dtype.name}"
-            self._kept[handle] = tensor
+            self._tensors[handle] = tensor
         return handle
 
     def get(self, handle: str, dtype: DType) -> Any:
         """Returns the value of a handle."""
-        tensor = self._kept.get(handle)
+        tensor = self._tensors.get(handle)
         if tensor is None:
             raise _unknown(handle)
         if tensor.dtype is not dtype:
@@ -44,7 +44,7 @@ class SessionTensors:
 
     def delete(self, handle: str) -> None:
         """Deletes the value of a handle."""
-        if self._kept.pop(handle, None) is None:
+        if self._tensors.pop(handle, None) is None:
             raise _unknown(handle)
 
 

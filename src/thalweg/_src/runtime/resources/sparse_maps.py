@@ -12,7 +12,7 @@ from thalweg._src.base.dtypes import DType
 from thalweg._src.base.errors import InvalidArgumentError
 
 
-class KeptSparse(NamedTuple):
+class StoredSparse(NamedTuple):
     """A stored sparse tensor; its values are a NumPy array if they are strings."""
 
     indices: torch.Tensor
@@ -26,27 +26,27 @@ class SparseTensorsMap:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._kept: dict[int, KeptSparse] = {}
+        self._tensors: dict[int, StoredSparse] = {}
         self._next = 0
         self._lock = threading.Lock()
 
-    def add(self, tensors: Sequence[KeptSparse]) -> list[int]:
+    def add(self, tensors: Sequence[StoredSparse]) -> list[int]:
         """Stores tensors and returns their handles."""
         with self._lock:
             handles = list(range(self._next, self._next + len(tensors)))
             self._next += len(tensors)
-            self._kept.update(zip(handles, tensors))
+            self._tensors.update(zip(handles, tensors))
             return handles
 
-    def take(self, handles: Sequence[int]) -> list[KeptSparse]:
+    def take(self, handles: Sequence[int]) -> list[StoredSparse]:
         """Removes and returns tensors; removes none if a handle is missing."""
         with self._lock:
-            missing = [handle for handle in handles if handle not in self._kept]
+            missing = [handle for handle in handles if handle not in self._tensors]
             if missing or len(set(handles)) < len(handles):
                 what = f"Unable to find SparseTensor: {missing[0]}" if missing else f"{list(handles)} names one twice"
                 raise InvalidArgumentError(None, None, f"{what} in map: {self.name}")
-            return [self._kept.pop(handle) for handle in handles]
+            return [self._tensors.pop(handle) for handle in handles]
 
     def destroy(self) -> None:
         with self._lock:
-            self._kept = {}
+            self._tensors = {}

@@ -117,7 +117,7 @@ class StagingArea(_Bounded):
 
 
 class MapStagingArea(_Bounded):
-    """Values under keys; those of one key may be put and taken in parts, and can be taken once all have been put."""
+    """Values under keys; those of one key are put one by one, and can be taken once all are there."""
 
     def __init__(self, name: str, count: int, is_ordered: bool, capacity: int, memory_limit: int) -> None:
         super().__init__(name, capacity, memory_limit, deque(), UnorderedWaitQueue())
@@ -132,18 +132,18 @@ class MapStagingArea(_Bounded):
         self._require_small(size)
 
         def enter() -> Outcome:
-            parts = self._incomplete.get(key, {})
-            if any(index in parts for index in indices):
+            components = self._incomplete.get(key, {})
+            if any(index in components for index in indices):
                 return errors.invalid(f"key {key} of {self.name!r} already has some of these values")
-            completes = len(parts) + len(indices) == self._count
+            completes = len(components) + len(indices) == self._count
             if not self._has_room(len(self._complete) if completes else -1, size):
                 return NO_PROGRESS
-            parts = {**parts, **dict(zip(indices, values))}
+            components = {**components, **dict(zip(indices, values))}
             if completes:
                 self._incomplete.pop(key, None)
-                self._complete.setdefault(key, parts)
+                self._complete.setdefault(key, components)
             else:
-                self._incomplete[key] = parts
+                self._incomplete[key] = components
             self._bytes += size
             return ()
 
@@ -154,17 +154,17 @@ class MapStagingArea(_Bounded):
         self._require_indices(indices)
 
         def leave() -> Outcome:
-            found = key if key is not None else self._first()
-            if found is None or found not in self._complete:
+            taken_key = key if key is not None else self._first()
+            if taken_key is None or taken_key not in self._complete:
                 return NO_PROGRESS
-            parts = self._complete[found]
-            missing = [index for index in indices if index not in parts]
+            components = self._complete[taken_key]
+            missing = [index for index in indices if index not in components]
             if missing:
-                return errors.invalid(f"value {missing[0]} of key {found} of {self.name!r} has already been taken")
-            values = tuple(parts[index] for index in indices)
+                return errors.invalid(f"value {missing[0]} of key {taken_key} of {self.name!r} has already been taken")
+            values = tuple(components[index] for index in indices)
             if not keep:
-                self._remove(found, indices, values)
-            return (found, *values)
+                self._remove(taken_key, indices, values)
+            return (taken_key, *values)
 
         self.attempt(self.wait_queues[1], _FunctionAttempt(leave, step, finish, fail))
 
@@ -172,10 +172,10 @@ class MapStagingArea(_Bounded):
         return (min(self._complete) if self._is_ordered else next(iter(self._complete))) if self._complete else None
 
     def _remove(self, key: int, indices: Sequence[int], values: Values) -> None:
-        parts = self._complete[key]
+        components = self._complete[key]
         for index in indices:
-            del parts[index]
-        if not parts:
+            del components[index]
+        if not components:
             del self._complete[key]
         self._bytes -= size_of(values)
 

@@ -12,7 +12,7 @@ from thalweg._src.runtime.resources.cancellation import Cancellation
 from thalweg._src.runtime.resources.rendezvous import Rendezvous
 
 _creation = threading.Lock()
-_INTERRUPTIBLE = 1.0  # seconds between checks for Ctrl-C: Python may miss a signal that arrives just before it blocks
+_SIGNAL_CHECK_SECONDS = 1.0  # between checks for Ctrl-C: Python may miss a signal that arrives just before it blocks
 
 
 class Finished(Protocol):
@@ -93,6 +93,7 @@ class Step:
 
     @property
     def cancellation(self) -> Cancellation:
+        # Most steps never need the object: creating it for each costs more than this check.
         if self._cancellation is None:
             with _creation:  # a thread that cancels and one that starts to wait must see the same object
                 if self._cancellation is None:
@@ -136,8 +137,8 @@ class Step:
 
     def _patience(self) -> float:
         if self.deadline is None:
-            return _INTERRUPTIBLE
-        return min(_INTERRUPTIBLE, max(0.0, self.deadline - time.monotonic()))
+            return _SIGNAL_CHECK_SECONDS
+        return min(_SIGNAL_CHECK_SECONDS, max(0.0, self.deadline - time.monotonic()))
 
     def fail(self, error: BaseException) -> None:
         """Ends the step with an error; later errors are ignored."""

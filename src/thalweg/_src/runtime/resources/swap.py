@@ -36,6 +36,7 @@ class Swap:
         with self._lock:
             self.in_memory += swapped.size
             self._oldest.append(weakref.ref(swapped))
+            # The list holds weak references: a tensor that backpropagation has used is gone, and is not written.
             while self.in_memory > self.limit and self._oldest:
                 oldest = self._oldest.popleft()()
                 if oldest is not None:

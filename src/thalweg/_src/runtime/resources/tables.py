@@ -12,6 +12,7 @@ import torch
 from thalweg._src.base import dtypes, errors
 from thalweg._src.base.dtypes import DType
 from thalweg._src.base.errors import invalid
+from thalweg._src.base.formats.objects import object_array
 from thalweg._src.base.shapes import Shape, compatible, show
 
 Value = Any  # a torch.Tensor; for strings a NumPy array of objects
@@ -78,9 +79,9 @@ class LookupTable:
 
     def require_types(self, key_dtype: DType | None, value_dtype: DType | None) -> None:
         """Raises unless an operation uses the table's own key and value types."""
-        for what, asked, own in (("key", key_dtype, self.key_dtype), ("value", value_dtype, self.value_dtype)):
-            if asked is not None and asked is not own:
-                raise invalid(f"table {self.name!r} has {what}s of {own.name}, it is used with {asked.name}")
+        for what, asked, dtype in (("key", key_dtype, self.key_dtype), ("value", value_dtype, self.value_dtype)):
+            if asked is not None and asked is not dtype:
+                raise invalid(f"table {self.name!r} has {what}s of {dtype.name}, it is used with {asked.name}")
 
     def find(self, keys: Value, default: Value) -> Value:
         """Returns the values of keys, with the default for missing keys."""
@@ -89,12 +90,12 @@ class LookupTable:
                 f"Expected shape {show(self.value_shape)} for the default of table {self.name!r}, got {_shape(default)}"
             )
         missing = default if self.value_shape else default.item()
-        wanted = self._keys(keys)
+        names = self._keys(keys)
         with self._lock:
             self._check_ready()
             get = self._entries.get
-            found = [get(key, missing) for key in wanted]
-        return self._as_value(found, self._outer_shape(keys), default)
+            entries = [get(key, missing) for key in names]
+        return self._as_value(entries, self._outer_shape(keys), default)
 
     def insert(self, keys: Value, values: Value) -> None:
         """Inserts keys; the last of equal keys takes effect."""
@@ -129,10 +130,8 @@ class LookupTable:
         if isinstance(empty_keys, torch.Tensor):
             names: Value = torch.tensor(keys, dtype=empty_keys.dtype).reshape(count + self.key_shape)
         else:
-            names = np.empty(count, dtype=object)
-            names[:] = keys
-            if self.key_shape:
-                names = np.array([item for key in keys for item in key], dtype=object).reshape(count + self.key_shape)
+            flat = [item for key in keys for item in key] if self.key_shape else keys
+            names = object_array(flat, count + self.key_shape)
         return names, self._as_value(entries, count, empty_values)
 
     def _check_ready(self) -> None:
@@ -155,18 +154,18 @@ class StaticTable(LookupTable):
 
     def fill(self, keys: Sequence[Any], values: Sequence[Entry]) -> None:
         """Fills the table; afterwards only an initializer with as many entries is accepted."""
-        made: dict[Any, Entry] = {}
+        entries: dict[Any, Entry] = {}
         for key, value in zip(keys, values, strict=True):
-            known = made.setdefault(key, value)
-            if known is not value and known != value:
+            earlier = entries.setdefault(key, value)
+            if earlier is not value and earlier != value:
                 raise errors.FailedPreconditionError(
                     None,
                     None,
-                    f"the key {_show(key)} of table {self.name!r} has two values: {_show(known)} and {_show(value)}",
+                    f"the key {_show(key)} of table {self.name!r} has two values: {_show(earlier)} and {_show(value)}",
                 )
         with self._lock:
             if not self.is_initialized:
-                self._entries = made
+                self._entries = entries
                 self.is_initialized = True
             elif len(self._entries) != len(keys):
                 raise errors.FailedPreconditionError(

@@ -31,7 +31,7 @@ class Phase(Enum):
 
 
 class Action(Enum):
-    """What the owner of a part does next; each may be asked for again."""
+    """What the owner of a branch does next; each may be asked for again."""
 
     NOTHING = auto()
     UNDO = auto()  # restores the variables
@@ -40,8 +40,8 @@ class Action(Enum):
     ASK = auto()  # asks the coordinator whether the transaction was committed
 
 
-class Part:
-    """The part of one task in a transaction; its owner makes one call at a time."""
+class Branch:
+    """The branch of a transaction at one task; its owner makes one call at a time."""
 
     __slots__ = ("is_new", "phase", "running")
 

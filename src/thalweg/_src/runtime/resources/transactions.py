@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable
 from thalweg._src.base import errors
 from thalweg._src.runtime.resources.mutex import Lock
 from thalweg._src.runtime.resources.step import Step
-from thalweg._src.runtime.resources.transaction_state import Action, Decisions, Part
+from thalweg._src.runtime.resources.transaction_state import Action, Branch, Decisions
 from thalweg._src.runtime.resources.variables import VariableResource
 
 _RETRY_SECONDS = 0.5
@@ -54,7 +54,7 @@ class Transaction:
         self._lock: Lock | None = lock
         self._mutex = lock.mutex
         self._coordinator = coordinator
-        self._part = Part()
+        self._branch = Branch()
         self._token: int | None = None
         self._variables = list(variables)
         for variable in self._variables:
@@ -70,32 +70,32 @@ class Transaction:
     def enter(self) -> bool:
         """Returns whether a segment of the step may start, which is not so after it has failed."""
         with self._log.lock:
-            return self._part.enter()
+            return self._branch.enter()
 
     def leave(self) -> None:
         """Takes the end of a segment."""
         with self._log.lock:
-            action = self._part.leave()
+            action = self._branch.leave()
         self._do(action)
 
     def repeat(self) -> None:
         """Notes that the same update was committed before."""
-        self._part.is_new = False
+        self._branch.is_new = False
 
     def prepare(self) -> bool:
         """Promises to keep the changes if the coordinator commits; returns whether the update is new."""
         with self._log.lock:
-            if not self._part.prepare():
+            if not self._branch.prepare():
                 self._step.stop()
-            return self._part.is_new
+            return self._branch.is_new
 
     def commit(self, are_new: Iterable[bool], participants: Collection[str]) -> bool:
         """Decides at the coordinator, when all participants have prepared; returns whether the changes are kept."""
-        is_new = self._part.is_new and all(are_new)
+        is_new = self._branch.is_new and all(are_new)
         with self._log.lock:
             if not is_new:
-                action = self._part.drop()
-            elif self._part.commit():
+                action = self._branch.drop()
+            elif self._branch.commit():
                 action = Action.NOTHING
                 self._log.decisions.committed(self._step.number, participants)
             else:
@@ -106,7 +106,7 @@ class Transaction:
     def decided(self, is_committed: bool) -> None:
         """Takes the decision of the coordinator."""
         with self._log.lock:
-            action = self._part.decided(is_committed)
+            action = self._branch.decided(is_committed)
         self._do(action)
 
     def release(self) -> None:
@@ -125,13 +125,13 @@ class Transaction:
 
     def _fail(self) -> None:
         with self._log.lock:
-            action = self._part.fail()
+            action = self._branch.fail()
         self._do(action)
 
     def refuse(self, participant: str) -> None:
         """Ends the transaction at the coordinator, unless it has decided: a participant has failed."""
         with self._log.lock:
-            action = self._part.refuse()
+            action = self._branch.refuse()
         if action is not None:
             self._do(action)
             self._step.fail(errors.AbortedError(None, None, f"an update was aborted: it failed at {participant}"))
@@ -150,6 +150,8 @@ class Transaction:
 
     def _ask(self) -> None:
         """Asks the coordinator until it answers; other steps that wait here fail while it cannot be reached."""
+        # In doubt, only the coordinator knows the outcome: the variables stay locked, since both keeping and undoing
+        # the changes could be wrong. Steps that wait for the lock are told why instead of waiting with it.
         mutex, ask = self._mutex, self._step.ask
         assert ask is not None  # only a task of a cluster is a participant
         while not self._log.closed.is_set():

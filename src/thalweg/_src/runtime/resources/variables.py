@@ -103,12 +103,12 @@ class VariableResource:
             )
         while True:
             memory_format = self.memory_format
-            kept = self.in_memory_format(value) if is_tensor else np.array(value, dtype=object)
+            stored = self.in_memory_format(value) if is_tensor else np.array(value, dtype=object)
             with self.lock:
                 if self.memory_format == memory_format:  # not changed meanwhile
                     if self.before is not None:
                         self._keep(self.before)
-                    self.value = kept
+                    self.value = stored
                     return
 
     def in_memory_format(self, value: torch.Tensor) -> torch.Tensor:
@@ -215,6 +215,9 @@ class VariableResource:
             return False
         if self.captured is None:
             self.captured = self.value
+        # Three cases. The value is in the captured buffer: it may be replayed, if nothing else refers to a buffer that
+        # the graph writes. The value has moved, since an update found the buffer shared: it is copied back, unless that
+        # reference still exists, whose holder would see the buffer change. Or its shape is another one: no replay.
         buffer = self.captured
         if self.value is buffer:
             return buffer is not None and (not changes or _is_unshared(buffer, _SOLE + 1))
@@ -278,6 +281,8 @@ def _counts_of_sole_owner() -> tuple[int, int]:
 
     The first count is that of a local variable, the second that of an argument of a function.
     """
+    # The number of references that the interpreter itself holds during such a call differs between its versions. So it
+    # is measured once, in the two situations in which buffers are examined, instead of being assumed.
     probe = VariableResource("", dtypes.float32, (), torch.device("cpu"))
     probe.value = object()
     value = probe.value
@@ -313,6 +318,8 @@ class locked:
     __slots__ = ("_locks",)
 
     def __init__(self, variables: Sequence[VariableResource]) -> None:
+        # Deadlock needs a cycle of threads that wait for each other's locks. With one order for all threads, here that
+        # of the addresses, the holder of the greatest lock waits for none.
         distinct = {id(variable): variable.lock for variable in variables}
         self._locks = [distinct[key] for key in sorted(distinct)]
 

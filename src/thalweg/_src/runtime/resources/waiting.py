@@ -71,6 +71,8 @@ class Attempt:
 
     def listen(self, withdraw: Callable[[Attempt], None]) -> None:
         """Withdraws the attempt when its step is cancelled."""
+        # Called without the resource's lock: if the step is cancelled already, `register` calls `withdraw` at once,
+        # which takes it. So the attempt may end before, while or after it is registered, and each order is handled.
         self._token = self._step.cancellation.register(lambda error: withdraw(self))
         if self.is_over:  # it finished meanwhile, perhaps before the token was set
             self._step.cancellation.deregister(self._token)
@@ -111,6 +113,9 @@ class Resource:
 
     def advance(self) -> Ended:
         """Advances attempts until none makes progress, and returns those that are finished; the lock is held."""
+        # A fixed point: progress in one queue may make the head of another one runnable, in both directions (a dequeue
+        # makes room, an enqueue fills it), so all queues are tried until a round changes nothing. Each round but the
+        # last changes the resource or ends an attempt, and both are finite, so it ends.
         ended: Ended = []
         moved = True
         while moved:
@@ -121,6 +126,8 @@ class Resource:
 
     def _advance_queue(self, queue: WaitQueue, ended: Ended) -> bool:
         moved = False
+        # A cancelled attempt makes no progress, though it is still in its queue: what it took would be lost between now
+        # and its withdrawal. In an ordered queue it holds up those behind it until then, which is soon.
         if isinstance(queue, UnorderedWaitQueue):
             for attempt in list(queue):
                 outcome = NO_PROGRESS if attempt.is_cancelled else attempt.advance()

@@ -91,6 +91,8 @@ class Workers:
             with self._lock:
                 self._busy -= 1
                 self._idle.append(worker)
+            # The time-out races with `start`, which takes a worker out of `_idle` under the lock and wakes it later.
+            # The worker that still finds itself there ends; one that does not has been chosen, and its work will come.
             if not worker.awake.acquire(timeout=_IDLE_TIMEOUT):
                 with self._lock:
                     if worker in self._idle:

@@ -71,14 +71,14 @@ class CriticalSection:
                 before = len(graph.operations)
                 with control_dependencies([lock]):
                     result = fn()
-                made = list(graph.operations[before:])
-            self._enter_after_inputs(lock.op, made)
-            resources = self._resources_of(made)
-            self._require_apart(resources, exclusive_resource_access)
+                operations = list(graph.operations[before:])
+            self._enter_after_inputs(lock.op, operations)
+            resources = self._resources_of(operations)
+            self._require_exclusive(resources, exclusive_resource_access)
             flat = [_identity(item) for item in nest.flatten(result, expand_composites=True) if item is not None]
             with control_dependencies(flat), colocate_with(self._handle):
-                given_back = consume_mutex_lock_op.operation(lock)
-            with control_dependencies([given_back]):
+                unlock = consume_mutex_lock_op.operation(lock)
+            with control_dependencies([unlock]):
                 outputs = iter([_identity(item) for item in flat])
                 leaves = [
                     None if item is None else next(outputs) for item in nest.flatten(result, expand_composites=True)
@@ -97,25 +97,25 @@ class CriticalSection:
         finally:
             consume_mutex_lock_op.operation(lock)
 
-    def _enter_after_inputs(self, lock: Operation, made: list[Operation]) -> None:
+    def _enter_after_inputs(self, lock: Operation, operations: list[Operation]) -> None:
         """Delays the lock until all external inputs are computed, since those may need another section."""
-        inside = {*made, lock}
-        outside = {tensor.op for op in made for tensor in op.inputs if tensor.op not in inside}
-        outside |= {control for op in made for control in op.control_inputs if control not in inside}
+        inside = {*operations, lock}
+        outside = {tensor.op for op in operations for tensor in op.inputs if tensor.op not in inside}
+        outside |= {control for op in operations for control in op.control_inputs if control not in inside}
         outside = {op for op in outside if op.context is lock.context}
         if outside:
             lock._add_control_inputs(sorted(outside, key=lambda op: op.id))
 
-    def _resources_of(self, made: list[Operation]) -> list[Tensor]:
-        taken = [tensor for op in made for tensor in op.inputs]
-        found = {tensor: None for tensor in taken if tensor.dtype is dtypes.resource or tensor.dtype._is_ref_dtype}
-        if any(tensor.op is self._handle.op for tensor in found):
+    def _resources_of(self, operations: list[Operation]) -> list[Tensor]:
+        taken = [tensor for op in operations for tensor in op.inputs]
+        resources = {tensor: None for tensor in taken if tensor.dtype is dtypes.resource or tensor.dtype._is_ref_dtype}
+        if any(tensor.op is self._handle.op for tensor in resources):
             raise ValueError(
                 f"the function locks the critical section {self.name!r} in which it runs: it would deadlock"
             )
-        return list(found)
+        return list(resources)
 
-    def _require_apart(self, resources: list[Tensor], is_exclusive: bool) -> None:
+    def _require_exclusive(self, resources: list[Tensor], is_exclusive: bool) -> None:
         """Raises if another section uses a resource that either of them uses exclusively."""
         graph = get_default_graph()
         for other in graph.get_collection(CRITICAL_SECTION_EXECUTIONS):

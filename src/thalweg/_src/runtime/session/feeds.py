@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src.base import dtypes
+from thalweg._src.base.formats.objects import object_array
 from thalweg._src.base.shapes import TensorShape, compatible
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.operation import Operation
@@ -26,16 +27,16 @@ def is_composite(key: Any) -> bool:
 
 
 def _composite(key: Any) -> Composite | None:
-    return next((known for kind, known in COMPOSITES.items() if isinstance(key, kind)), None)
+    return next((composite for kind, composite in COMPOSITES.items() if isinstance(key, kind)), None)
 
 
 def expand_feeds(feeds: Mapping[Any, Any]) -> dict[Any, Any]:
     """Returns feeds with composite keys expanded to their components."""
     result: dict[Any, Any] = {}
-    for part, value in _pairs(feeds.items()):
-        if part in result:
-            raise ValueError(f"{part} is fed twice under different keys")
-        result[part] = value
+    for component, value in _pairs(feeds.items()):
+        if component in result:
+            raise ValueError(f"{component} is fed twice under different keys")
+        result[component] = value
     return result
 
 
@@ -83,17 +84,17 @@ def converter(tensor: Tensor) -> Convert:
     dtype, shape, name = tensor.dtype, tensor.dims, tensor.name
     if dtype is dtypes.resource:
         return _converter_of_handles
-    wanted = np.dtype(dtype.as_numpy_dtype)
+    np_dtype = np.dtype(dtype.as_numpy_dtype)
     plain = float if dtype.is_floating else None  # the Python type that needs no check
 
     def convert(value: Any) -> Value:
         kind = type(value)
         if kind is plain:
-            value = np.array(value, wanted)
+            value = np.array(value, np_dtype)
         elif kind is not np.ndarray:
-            value = _from_python(value, wanted, dtype.is_integer, name)
-        elif value.dtype != wanted or dtype is dtypes.string:  # whose objects may be text
-            value = _as_array(value, wanted, name)
+            value = _from_python(value, np_dtype, dtype.is_integer, name)
+        elif value.dtype != np_dtype or dtype is dtypes.string:  # whose objects may be text
+            value = _as_array(value, np_dtype, name)
         if value.shape != shape and not compatible(shape, value.shape):
             raise ValueError(
                 f"Cannot feed value of shape {value.shape} for Tensor {name!r}, which has shape '{TensorShape(shape)}'"
@@ -107,28 +108,28 @@ def _converter_of_handles(value: Any) -> Value:
     return value
 
 
-def _from_python(value: Any, wanted: np.dtype[Any], exact: bool, name: str) -> np.ndarray[Any, Any]:
+def _from_python(value: Any, np_dtype: np.dtype[Any], exact: bool, name: str) -> np.ndarray[Any, Any]:
     if isinstance(value, (Tensor, Operation)) or hasattr(value, "_as_graph_element"):
         raise TypeError(
             "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include Python scalars, "
             "strings, lists, numpy ndarrays, or TensorHandles. "
             f"{value} is part of a graph and has no value here to feed {name!r}."
         )
-    if isinstance(value, TensorHandle) and wanted.kind != "O":
+    if isinstance(value, TensorHandle) and np_dtype.kind != "O":
         value = value.eval()
     if exact and isinstance(value, numbers.Number):
-        _require_exact(value, wanted, name)
-    return _as_array(value, wanted, name)
+        _require_exact(value, np_dtype, name)
+    return _as_array(value, np_dtype, name)
 
 
-def _as_array(value: Any, wanted: np.dtype[Any], name: str) -> np.ndarray[Any, Any]:
+def _as_array(value: Any, np_dtype: np.dtype[Any], name: str) -> np.ndarray[Any, Any]:
     if hasattr(value, "detach") and hasattr(value, "cpu"):  # a torch tensor
         value = value.detach().cpu().numpy()
     try:
-        array = np.asarray(value, dtype=wanted)
+        array = np.asarray(value, dtype=np_dtype)
     except (TypeError, ValueError, OverflowError) as error:
         raise type(error if not isinstance(error, OverflowError) else TypeError())(
-            f"Cannot feed {_shorten(value)} for Tensor {name!r} of dtype {dtypes.as_dtype(wanted).name}: {error}"
+            f"Cannot feed {_shorten(value)} for Tensor {name!r} of dtype {dtypes.as_dtype(np_dtype).name}: {error}"
         ) from None
     if array.dtype == object:
         return _as_bytes(array)
@@ -137,19 +138,17 @@ def _as_array(value: Any, wanted: np.dtype[Any], name: str) -> np.ndarray[Any, A
 
 def _as_bytes(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     flat = [item.encode() if isinstance(item, str) else item for item in array.ravel().tolist()]
-    result = np.empty(array.size, dtype=object)
-    result[:] = flat
-    return result.reshape(array.shape)
+    return object_array(flat, array.shape)
 
 
-def _require_exact(value: Any, wanted: np.dtype[Any], name: str) -> None:
+def _require_exact(value: Any, np_dtype: np.dtype[Any], name: str) -> None:
     try:
-        exact = not isinstance(value, complex) and wanted.type(value) == value
+        exact = not isinstance(value, complex) and np_dtype.type(value) == value
     except (OverflowError, ValueError):
         exact = False
     if not exact:
         raise TypeError(
-            f"Type of feed value {value} with type {type(value)} is not compatible with Tensor type {wanted.name}. "
+            f"Type of feed value {value} with type {type(value)} is not compatible with Tensor type {np_dtype.name}. "
             "Try explicitly setting the type of the feed tensor to a larger type (e.g. int64): "
             f"the value fed to {name!r} would change."
         )

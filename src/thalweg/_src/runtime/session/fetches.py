@@ -12,7 +12,7 @@ from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.ops.session_tensors import get_session_handle_op
-from thalweg._src.graph.sparse_tensor import SparseTensor, SparseTensorValue, parts_of
+from thalweg._src.graph.sparse_tensor import SparseTensor, SparseTensorValue, components_of
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.runtime.session.session_tensors import TensorHandle
 
@@ -42,31 +42,31 @@ def register_session_run_conversion_functions(
     `fetch_function(value)` returns the components and a function that builds one value from theirs, `feed_function(key,
     value)` returns pairs of a component and its value, `feed_function_for_partial_run(key)` returns the components.
     """
-    if any(issubclass(tensor_type, known) for known in COMPOSITES):
+    if any(issubclass(tensor_type, registered_type) for registered_type in COMPOSITES):
         raise ValueError(f"{tensor_type} is already registered for Session.run")
     COMPOSITES[tensor_type] = Composite(fetch_function, feed_function, feed_function_for_partial_run)
 
 
-def _parts_of_slices(slices: IndexedSlices) -> list[Tensor]:
+def _components_of_slices(slices: IndexedSlices) -> list[Tensor]:
     return [slices.values, slices.indices] + ([] if slices.dense_shape is None else [slices.dense_shape])
 
 
-def _slices_value(parts: Sequence[Any]) -> IndexedSlicesValue:
-    values, indices, *dense_shape = parts
+def _slices_value(components: Sequence[Any]) -> IndexedSlicesValue:
+    values, indices, *dense_shape = components
     return IndexedSlicesValue(values, indices, dense_shape[0] if dense_shape else None)
 
 
 register_session_run_conversion_functions(
     IndexedSlices,
-    lambda slices: (_parts_of_slices(slices), _slices_value),
-    lambda slices, value: list(zip(_parts_of_slices(slices), value)),
-    _parts_of_slices,
+    lambda slices: (_components_of_slices(slices), _slices_value),
+    lambda slices, value: list(zip(_components_of_slices(slices), value)),
+    _components_of_slices,
 )
 register_session_run_conversion_functions(
     SparseTensor,
-    lambda sparse: (parts_of(sparse), lambda values: SparseTensorValue(*values)),
-    lambda sparse, value: list(zip(parts_of(sparse), value, strict=True)),
-    parts_of,
+    lambda sparse: (components_of(sparse), lambda values: SparseTensorValue(*values)),
+    lambda sparse, value: list(zip(components_of(sparse), value, strict=True)),
+    components_of,
 )
 
 
@@ -118,31 +118,31 @@ def _builder(graph: Graph, fetches: Any, flat: Fetches) -> Build:
         return _sequence_builder(graph, fetches, flat)
     if isinstance(fetches, Mapping):
         keys = list(fetches)
-        parts = [_builder(graph, fetches[key], flat) for key in keys]
+        builders = [_builder(graph, fetches[key], flat) for key in keys]
         kind: Any = type(fetches) if type(fetches) in (dict,) or hasattr(fetches, "move_to_end") else dict
-        return lambda values: kind((key, part(values)) for key, part in zip(keys, parts))
+        return lambda values: kind((key, build(values)) for key, build in zip(keys, builders))
     attributes = getattr(type(fetches), "__attrs_attrs__", None)
     if attributes is not None:
-        made, names = type(fetches), [a.name for a in attributes]
-        parts = [_builder(graph, getattr(fetches, name), flat) for name in names]
-        return lambda values: made(**{name: part(values) for name, part in zip(names, parts)})
+        attrs_type, names = type(fetches), [a.name for a in attributes]
+        builders = [_builder(graph, getattr(fetches, name), flat) for name in names]
+        return lambda values: attrs_type(**{name: build(values) for name, build in zip(names, builders)})
     for kind, composite in COMPOSITES.items():
         if isinstance(fetches, kind):
             tensors, contract = composite.fetch(fetches)
-            parts = [_builder(graph, part, flat) for part in tensors]
+            builders = [_builder(graph, tensor, flat) for tensor in tensors]
             flat.composites.append(fetches)
-            return lambda values: contract([part(values) for part in parts])
+            return lambda values: contract([build(values) for build in builders])
     return _leaf_builder(graph, fetches, flat)
 
 
 def _sequence_builder(graph: Graph, fetches: Any, flat: Fetches) -> Build:
-    parts = [_builder(graph, item, flat) for item in fetches]
+    builders = [_builder(graph, item, flat) for item in fetches]
     kind = type(fetches)
     if kind is list:
-        return lambda values: [part(values) for part in parts]
+        return lambda values: [build(values) for build in builders]
     if hasattr(kind, "_fields"):
-        return lambda values: kind(*[part(values) for part in parts])
-    return lambda values: kind([part(values) for part in parts])
+        return lambda values: kind(*[build(values) for build in builders])
+    return lambda values: kind([build(values) for build in builders])
 
 
 def _leaf_builder(graph: Graph, fetch: Any, flat: Fetches) -> Build:
@@ -159,8 +159,8 @@ def _leaf_builder(graph: Graph, fetch: Any, flat: Fetches) -> Build:
         raise ValueError(f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({error.args[0]})") from None
     if not graph.is_fetchable(element):
         operation = element if isinstance(element, Operation) else element.op
-        known = f"Operation {operation.name!r} has been marked as not fetchable"
-        raise ValueError(f"{known}: it is in a while loop, or prevent_fetching was called.")
+        sentence = f"Operation {operation.name!r} has been marked as not fetchable"
+        raise ValueError(f"{sentence}: it is in a while loop, or prevent_fetching was called.")
     if isinstance(element, Operation):
         flat.targets[element] = None
         return lambda values: None

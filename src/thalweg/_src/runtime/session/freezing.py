@@ -43,9 +43,9 @@ def variables_of(graph_def: Any, whitelist: Collection[str] | None, blacklist: C
 def without_nodes(graph_def: Any) -> Any:
     """Returns an empty GraphDef with the functions and the versions of another."""
     result = message_type("GraphDef")()
-    for part in ("library", "versions"):
-        if graph_def.HasField(part):
-            getattr(result, part).CopyFrom(getattr(graph_def, part))
+    for name in ("library", "versions"):
+        if graph_def.HasField(name):
+            getattr(result, name).CopyFrom(getattr(graph_def, name))
     return result
 
 
@@ -54,7 +54,7 @@ def frozen(graph_def: Any, values: Mapping[str, Any]) -> Any:
     result = without_nodes(graph_def)
     types = {node.name: node.attr["dtype"].type for node in graph_def.node if node.name in values}
     functions = _Functions(result.library)
-    _spread(graph_def.node, types)
+    _propagate_types(graph_def.node, types)
     for node in graph_def.node:
         if node.name in values:
             _write_constant(result.node.add(), node, values[node.name])
@@ -69,17 +69,17 @@ def _write_constant(message: Any, variable: Any, value: Any) -> None:
     message.attr["value"].tensor.CopyFrom(make_tensor_proto(value, dtype=variable.attr["dtype"].type))
 
 
-def _spread(nodes: Iterable[Any], types: Types) -> None:
+def _propagate_types(nodes: Iterable[Any], types: Types) -> None:
     """Adds the nodes that forward variables to the types, as branches and loops do."""
     forwards = [node for node in nodes if _takes_resource(node) or _plain_op(node) != node.op]
-    found = True
-    while found:
-        found = False
+    is_changed = True
+    while is_changed:
+        is_changed = False
         for node in forwards:
-            known = [types[source_of(name)] for name in node.input if name[0] != "^" and source_of(name) in types]
-            if known and node.name not in types:
-                types[node.name] = known[0]
-                found = True
+            input_types = [types[source_of(name)] for name in node.input if name[0] != "^" and source_of(name) in types]
+            if input_types and node.name not in types:
+                types[node.name] = input_types[0]
+                is_changed = True
 
 
 def _takes_resource(node: Any) -> bool:
@@ -101,8 +101,8 @@ def _on_values(node: Any, types: Types, functions: _Functions, output: str) -> l
     """
     message = message_type("NodeDef")()
     message.CopyFrom(node)
-    known = {place: types[source_of(name)] for place, name in enumerate(node.input) if source_of(name) in types}
-    if not known or all(node.input[place].startswith("^") for place in known):
+    input_types = {place: types[source_of(name)] for place, name in enumerate(node.input) if source_of(name) in types}
+    if not input_types or all(node.input[place].startswith("^") for place in input_types):
         return [message]
     if node.name in types:
         message.op = _plain_op(node)
@@ -113,11 +113,11 @@ def _on_values(node: Any, types: Types, functions: _Functions, output: str) -> l
         message.attr["T"].CopyFrom(message.attr.pop("dtype"))
     elif node.op == "VariableShape":
         message.op = "Shape"
-        message.attr["T"].type = known[0]
+        message.attr["T"].type = input_types[0]
     elif node.op in _GATHERS:
         return _gather(node, message, output)
     else:
-        functions.call_on_values(message, known)
+        functions.call_on_values(message, input_types)
     return [message]
 
 
@@ -145,19 +145,19 @@ class _Functions:
         self._by_name = {function.signature.name: function for function in library.function}
         self._copies: dict[tuple[str, tuple[tuple[int, int], ...], bool], str] = {}
 
-    def call_on_values(self, node: Any, known: dict[int, int]) -> None:
+    def call_on_values(self, node: Any, input_types: dict[int, int]) -> None:
         """Lets a node call such copies; known: the types of the variables among its inputs, by place."""
         skipped = int(node.op in _BRANCHES)
         is_loop = node.op in ("While", "StatelessWhile")
-        types = {place - skipped: dtype for place, dtype in known.items()}
+        types = {place - skipped: dtype for place, dtype in input_types.items()}
         if node.op in self._by_name:
             node.op = self._copy(node.op, types, False)
             return
-        called = [each for message in node.attr.values() for each in _called(message)]
-        if not any(each.name in self._by_name for each in called):
+        called = [function for message in node.attr.values() for function in _called(message)]
+        if not any(function.name in self._by_name for function in called):
             return  # an operation that changes the variable, which no frozen graph can run
-        for each in called:
-            each.name = self._copy(each.name, types, is_loop and each == node.attr["body"].func)
+        for function in called:
+            function.name = self._copy(function.name, types, is_loop and function == node.attr["body"].func)
         taken = node.attr["T" if is_loop else "Tin"].list.type
         for place, dtype in types.items():
             taken[place] = dtype
@@ -181,7 +181,7 @@ class _Functions:
                 copy.arg_attr[place].attr.pop("_output_shapes", None)
             if returns_them:
                 copy.signature.output_arg[place].type = dtype
-        _spread(function.node_def, held)
+        _propagate_types(function.node_def, held)
         for node in function.node_def:
             if node.op in OPS and OPS.lookup(node.op).facts.writes and source_of(node.input[0]) in held:
                 raise ValueError(

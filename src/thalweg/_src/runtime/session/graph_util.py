@@ -119,8 +119,8 @@ def spliced(graph_def: Any, removed: set[str]) -> Any:
     del result.node[:]
     for node in graph_def.node:
         if node.name not in inputs:
-            kept = result.node.add()
-            kept.CopyFrom(node)
-            del kept.input[:]
-            kept.input.extend(map(follow, node.input))
+            copy = result.node.add()
+            copy.CopyFrom(node)
+            del copy.input[:]
+            copy.input.extend(map(follow, node.input))
     return result

@@ -98,9 +98,9 @@ class _Trial:
 
     def problem(self) -> Any:
         """Returns the placement problem, with the times of a traced run on the best single device."""
-        given = self._config.experimental.cost_model if self._config is not None else ""
-        costs = CostModel.load(given) if given else CostModel()
-        with self._session("single", given) as session:
+        cost_file = self._config.experimental.cost_model if self._config is not None else ""
+        costs = CostModel.load(cost_file) if cost_file else CostModel()
+        with self._session("single", cost_file) as session:
             self._setup(session)
             learn_costs(session, self._fetches, self._feeds, costs)
         with tempfile.TemporaryDirectory() as folder:

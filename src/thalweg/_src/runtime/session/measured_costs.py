@@ -29,7 +29,7 @@ from thalweg._src.graph.scopes import device as on
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.runtime.session.session import BaseSession, Session
 
-_ROUNDS, _LONG = 9, 5
+_ROUNDS, _SLOW_ROUNDS = 9, 5
 _CROSSINGS, _BIG_CROSSINGS = 40, 8
 _BIG = 1 << 20  # elements
 _LAYERS = 24
@@ -73,11 +73,11 @@ def measure_costs(config: ConfigProto | None = None, path: str | Path | None = N
     path: a file to save it to, for `config.experimental.cost_model`
     seconds: the duration of each measurement; there are a few for each device type and each pair
     """
-    given = ConfigProto()
+    measured_config = ConfigProto()
     if config is not None:
-        given.CopyFrom(config)
-    given.experimental.placer = given.experimental.cost_model = ""
-    costs = _Measurement(given, seconds).costs()
+        measured_config.CopyFrom(config)
+    measured_config.experimental.placer = measured_config.experimental.cost_model = ""
+    costs = _Measurement(measured_config, seconds).costs()
     if path is not None:
         costs.save(path)
     return costs
@@ -106,7 +106,7 @@ class _Measurement:
         self._seconds = seconds / _ROUNDS
         self._target = target
         with Session(target, Graph(), config) as session:
-            self.devices = [(found.name, found.device_type) for found in session.list_devices()]
+            self.devices = [(device.name, device.device_type) for device in session.list_devices()]
 
     def costs(self) -> CostModel:
         types: dict[str, list[str]] = {}
@@ -132,18 +132,18 @@ class _Measurement:
 
     def _speed(self, name: str) -> Speed:
         """Measures launch overhead by tiny nodes, arithmetic by matrix products, and bandwidth by large sums."""
-        launch = self._each(name, [2], lambda y, s: sin(y), 100)
+        launch = self._seconds_per_node(name, [2], lambda y, s: sin(y), 100)
         size = 256
         while True:
-            product = self._each(name, [size, size], functools.partial(_product, size), 4)
+            product = self._seconds_per_node(name, [size, size], functools.partial(_product, size), 4)
             if product > 4e-3 or size >= 4096:
                 break
             size *= 2
-        memory = self._each(name, [4 * _BIG], lambda y, s: y + s, 4)
+        memory = self._seconds_per_node(name, [4 * _BIG], lambda y, s: y + s, 4)
         flops = 2.0 * size**3 / max(product - launch, _LEAST)
         return Speed(flops, 2.0 * 4 * 4 * _BIG / max(memory - launch, _LEAST), max(launch, 1e-7))
 
-    def _each(self, name: str, shape: Sequence[int], link: Chain, length: int) -> float:
+    def _seconds_per_node(self, name: str, shape: Sequence[int], link: Chain, length: int) -> float:
         """Returns the seconds of one node: those of a long chain minus a short one."""
 
         def build(count: int) -> Callable[[Tensor], Tensor]:
@@ -167,12 +167,12 @@ class _Measurement:
         for adds the latency.
         """
         pairs = [_pair(a, b, shape) for shape in ("apart", "sent", "coupled")]
-        apart, sent, coupled = map(mean, self._rounds(*pairs, times=_LONG))
+        apart, sent, coupled = map(mean, self._rounds(*pairs, times=_SLOW_ROUNDS))
         idle = self._crossing(a, b, 2, _CROSSINGS)
-        each = max(idle, (coupled - apart) / _LAYERS)
-        overhead = min(max((sent - apart) / _LAYERS, _LEAST), each / 2)
+        transfer = max(idle, (coupled - apart) / _LAYERS)
+        overhead = min(max((sent - apart) / _LAYERS, _LEAST), transfer / 2)
         big = self._crossing(a, b, _BIG, _BIG_CROSSINGS)
-        rest = (each - overhead) / 2  # split evenly between the latency of the link and the start of the segment
+        rest = (transfer - overhead) / 2  # split evenly between the latency of the link and the start of the segment
         return Link(rest, min(4.0 * _BIG / max(big - idle, _LEAST), 1e12), overhead), rest
 
     def idle_link(self, a: str, b: str) -> Link:
@@ -206,7 +206,7 @@ class _Measurement:
 
             return build
 
-        alone, together = map(mean, self._rounds(towers(names[0]), towers(*names), times=_LONG - 2))
+        alone, together = map(mean, self._rounds(towers(names[0]), towers(*names), times=_SLOW_ROUNDS - 2))
         return max(together / alone - 1.0, 0.0) / (len(names) - 1)
 
     def _calibrate(self, costs: CostModel) -> None:
@@ -232,7 +232,7 @@ class _Measurement:
                     learn_costs(session, fetched, {scalar: 0.5}, costs)
                 plans.append(session._plan(fetched, (scalar,)).executable.placement)
                 steps.append(functools.partial(session.make_callable(fetched, [scalar]), 0.5))
-            alone, spread = map(mean, self._alternate(steps, _LONG))
+            alone, spread = map(mean, self._alternate(steps, _SLOW_ROUNDS))
         original = plans[0].schedule.problem
 
         def relative_time(factor: float) -> float:
@@ -321,13 +321,13 @@ def _tower(s: Tensor, name: str, number: int) -> Tensor:
 def _random_graph(s: Tensor) -> Tensor:
     """Returns a random graph of small and large products, each of two earlier values."""
     rng = np.random.default_rng(0)
-    made = [(_SIZES[-1], fill([_SIZES[-1]] * 2, s))]
+    products = [(_SIZES[-1], fill([_SIZES[-1]] * 2, s))]
     for _ in range(_NET):
         size = int(rng.choice(_SIZES))
-        large = [value for other, value in made if other >= size]
+        large = [value for other, value in products if other >= size]
         a, b = (large[i][:size, :size] for i in rng.choice(len(large), 2))
-        made.append((size, sin(matmul(a, b) * (1.0 / size))))
-    return add_n([reduce_sum(value) for _, value in made])
+        products.append((size, sin(matmul(a, b) * (1.0 / size))))
+    return add_n([reduce_sum(value) for _, value in products])
 
 
 def time_of(step: Callable[[], Any], seconds: float) -> float:

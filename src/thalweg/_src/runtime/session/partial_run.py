@@ -86,18 +86,18 @@ class PartialRuns:
             _require(tensor in state.feeds, f"The feed {tensor.name} was not specified in partial_run_setup.")
             _require(tensor not in state.fed, f"The feed {tensor.name} has already been fed.")
             values[tensor] = converter(tensor)(value)
-        wanted: list[Any] = [*flat.tensors, *flat.operations]
-        for element in wanted:
+        elements: list[Any] = [*flat.tensors, *flat.operations]
+        for element in elements:
             _require(element in state.fetchable, f"The fetch {element.name} was not specified in partial_run_setup.")
             _require(element not in state.fetched, f"The fetch {element.name} has already been fetched.")
-        needed, operations = needed_feeds(wanted, state.feeds, state.computable)
+        needed, operations = needed_feeds(elements, state.feeds, state.computable)
         if needed - state.fed - values.keys():
-            _explain_missing(wanted, state.feeds, state.fed | values.keys())
+            _explain_missing(elements, state.feeds, state.fed | values.keys())
         for tensor, value in values.items():
             state.step.rendezvous.send(rendezvous_key(CLIENT, "", f"feed {tensor.name}"), value)
         state.fed.update(values)
         state.computable |= operations
-        state.fetched.update(wanted)
+        state.fetched.update(elements)
         if self._session._config.operation_timeout_in_ms:
             state.step.limit(self._session._config.operation_timeout_in_ms)
         try:
@@ -134,10 +134,10 @@ def _require(condition: bool, message: str) -> None:
         raise errors.invalid(message)
 
 
-def _explain_missing(wanted: list[Any], feeds: set[Tensor], known: set[Tensor]) -> None:
+def _explain_missing(elements: list[Any], feeds: set[Tensor], fed: set[Tensor]) -> None:
     """Raises the error for the first fetch that depends on a feed without a value."""
-    for element in wanted:
-        missing = needed_feeds([element], feeds)[0] - known
+    for element in elements:
+        missing = needed_feeds([element], feeds)[0] - fed
         names = ", ".join(sorted(tensor.name for tensor in missing))
-        known_sentence = f"Fetch {element.name} can't be computed from the feeds that have been fed so far."
-        _require(not missing, f"{known_sentence} These are missing: {names}")
+        sentence = f"Fetch {element.name} can't be computed from the feeds that have been fed so far."
+        _require(not missing, f"{sentence} These are missing: {names}")

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from thalweg._src.base import errors
 from thalweg._src.base.config import ConfigProto, GraphOptions, RunMetadata, RunOptions
 from thalweg._src.base.export import export
+from thalweg._src.base.hook import Hook
 from thalweg._src.base.read_only import ReadOnly
 from thalweg._src.compiler.place.picture import draw
 from thalweg._src.graph.autodiff import functions  # noqa: F401  gives functions their symbolic gradients
@@ -61,9 +62,9 @@ class _Expanding:
 class BaseSession:
     """Base class of `Session` and `InteractiveSession`."""
 
-    # To a server: both are installed by thalweg._src.cluster.distributed.client.
-    connect: ClassVar[Callable[[str, Graph, ConfigProto], Backend]]
-    reset_server: ClassVar[Callable[[str, Collection[str], ConfigProto], None]]
+    # To a server: both are set by thalweg._src.cluster.distributed.client.
+    connect: ClassVar[Hook[Callable[[str, Graph, ConfigProto], Backend]]]
+    reset_server: ClassVar[Hook[Callable[[str, Collection[str], ConfigProto], None]]]
     _open: weakref.WeakSet[BaseSession] = weakref.WeakSet()
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
@@ -232,14 +233,14 @@ class BaseSession:
 
     def _make_expanding_callable(self, fetches: Any, keys: tuple[Any, ...], accept_options: bool) -> Callable[..., Any]:
         """Returns a callable with one argument per key, some of which stand for several tensors."""
-        parts = tuple(expand_keys(keys))
-        run = self.make_callable(fetches, parts, accept_options)
+        components = tuple(expand_keys(keys))
+        run = self.make_callable(fetches, components, accept_options)
 
         def call(*args: Any, options: Any = None, run_metadata: Any = None) -> Any:
             if len(args) != len(keys):
                 raise TypeError(f"the callable takes {len(keys)} feeds, {len(args)} were given")
             feeds = expand_feeds(dict(zip(keys, args)))
-            return run(*[feeds[part] for part in parts], options=options, run_metadata=run_metadata)
+            return run(*[feeds[component] for component in components], options=options, run_metadata=run_metadata)
 
         return call
 

@@ -33,9 +33,9 @@ class TensorHandle(str):
     @classmethod
     def of(cls, handle: Any, dtype: DType, session: Any) -> TensorHandle:
         """Returns the handle that a step gave out."""
-        made = cls(handle.decode())
-        made._dtype, made._session = dtype, session
-        return made
+        result = cls(handle.decode())
+        result._dtype, result._session = dtype, session
+        return result
 
     @property
     def handle(self) -> str:
@@ -46,7 +46,7 @@ class TensorHandle(str):
         """Returns the value."""
         graph = self._session.graph
         with graph.as_default():  # which has the operations that read values of a type once
-            holder, tensor = graph.kept(
+            holder, tensor = graph.singleton(
                 f"{self._dtype.name} of sessions", lambda: get_session_tensor(self, self._dtype)
             )
         return self._session.run(tensor, {holder: str(self)})
@@ -55,7 +55,7 @@ class TensorHandle(str):
         """Deletes the value from the session."""
         graph = self._session.graph
         with graph.as_default():
-            holder, deleter = graph.kept("deleted tensors of sessions", lambda: delete_session_tensor(self))
+            holder, deleter = graph.singleton("deleted tensors of sessions", lambda: delete_session_tensor(self))
         self._session.run(deleter, {holder: str(self)})
 
     def to_numpy_array(self) -> Any:

@@ -14,22 +14,23 @@ import functools
 import threading
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from thalweg._src.base import errors
 from thalweg._src.base.dtypes import DType
 from thalweg._src.base.errors import invalid
 from thalweg._src.runtime.executable import Executable
-from thalweg._src.runtime.kernels.waiting import kept
+from thalweg._src.runtime.kernels.waiting import storable
 from thalweg._src.runtime.resources.devices import Device
 from thalweg._src.runtime.resources.thread_pool import computing
 from thalweg._src.training.data.element_refs import ElementRefs
 from thalweg._src.training.data.function import BoundFunction, Function
 from thalweg._src.training.data.serial import decode, encode
-from thalweg._src.training.data.structure import TensorSpec, flatten, signature_of
+from thalweg._src.training.data.structure import Structure, TensorSpec, flatten, signature_of
 from thalweg._src.training.data.vectorize import decoded, vectorized
 
 Element = tuple[Any, ...]
+Position: TypeAlias = dict[str, Any]  # of an iteration: a tree of plain values, tensors and elements in memory
 Cardinality = Callable[["BoundDataset", list[int]], int]  # of a dataset, from those of its parents
 
 INFINITE, UNKNOWN = -1, -2  # numbers of elements
@@ -42,7 +43,7 @@ class Definition:
     def __init__(
         self,
         iteration_type: type[Iteration],
-        structure: Any,
+        structure: Structure,
         parents: int = 0,
         values: int = 0,
         functions: Sequence[Function] = (),
@@ -68,7 +69,7 @@ class Definition:
         """The vectorized function of a map that decodes a string, for batches of decoded numbers; and their dtype."""
         return decoded(self.functions[0])
 
-    def bind(self, device: Any, constants: frozenset[int] = frozenset()) -> Callable[..., BoundDataset]:
+    def bind(self, device: Device, constants: frozenset[int] = frozenset()) -> Callable[..., BoundDataset]:
         """Returns a function from the values of all inputs (parents, parameters, captured values) to a dataset."""
         compiled: dict[Function, Executable] = {}
 
@@ -221,9 +222,9 @@ class BoundDataset:
         return copy
 
 
-def _retained(value: Any) -> Any:
+def _retained(value: object) -> Any:
     """Returns an input that outlives the step; handles and datasets need no copy."""
-    return kept(value) if hasattr(value, "ndim") else value
+    return storable(value) if hasattr(value, "ndim") else value
 
 
 class Iteration:
@@ -248,7 +249,7 @@ class Iteration:
     def __next__(self) -> Element:
         raise StopIteration
 
-    def take(self, count: int, out: Any) -> None:
+    def take(self, count: int, out: list[Any]) -> None:
         """Appends up to `count` elements to a list; on an error, those before it have been appended."""
         out.extend(islice(self, count))
 
@@ -265,11 +266,11 @@ class Iteration:
         """Returns the references to elements before a batch; dtype: of the numbers that strings are decoded to."""
         return None
 
-    def state(self) -> Any:
+    def state(self) -> Position:
         """Returns the position as plain values."""
         return {name: getattr(self, name) for name in self.saved_attributes}
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Position) -> None:
         """Restores a position in an iteration that has not started."""
         for name in self.saved_attributes:
             setattr(self, name, state[name])
@@ -315,10 +316,10 @@ class Unary(Iteration):
         parent = self.dataset.parents[0]
         return parent.elements() if self.refs is None else parent.unmapped_elements(self.refs)
 
-    def state(self) -> Any:
+    def state(self) -> Position:
         return {**super().state(), "input": self.input.state()}
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Position) -> None:
         super().restore(state)
         self.input.restore(state["input"])
 
@@ -336,7 +337,7 @@ class Unordered(Unary):
     def __next__(self) -> Element:
         return next(self.input)
 
-    def take(self, count: int, out: Any) -> None:
+    def take(self, count: int, out: list[Any]) -> None:
         self.input.take(count, out)
 
     def reads_ahead(self) -> bool:
@@ -381,14 +382,14 @@ class InMemory(Iteration):
         return held[self.at - 1]  # type: ignore[no-any-return]
 
 
-def in_memory_dataset(structure: Any, elements: list[Element]) -> BoundDataset:
+def in_memory_dataset(structure: Structure, elements: list[Element]) -> BoundDataset:
     """Returns a dataset of elements in memory."""
     dataset = BoundDataset(Definition(InMemory, structure), (), None, {})
     dataset.memory = elements
     return dataset
 
 
-def _tree_of(value: Any) -> Any:
+def _tree_of(value: object) -> Any:
     """Returns a tree for in-memory elements that are part of a position."""
     if not isinstance(value, BoundDataset) or not issubclass(value.definition.iteration_type, InMemory):
         raise errors.UnimplementedError(
@@ -397,6 +398,6 @@ def _tree_of(value: Any) -> Any:
     return [[dtype.name for dtype in value.types], list(value.shapes), value.memory]
 
 
-def _from_tree(tree: Any) -> BoundDataset:
+def _from_tree(tree: Sequence[Any]) -> BoundDataset:
     types, shapes, held = tree
     return in_memory_dataset(tuple(map(TensorSpec, shapes, types)), held)
