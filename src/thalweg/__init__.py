@@ -378,7 +378,6 @@ from thalweg._src.graph.ops.math import (
     multiply as multiply,
     real as real,
     round as round,
-    saturate_cast as saturate_cast,
     scalar_mul as scalar_mul,
     subtract as subtract,
     truediv as truediv,
@@ -453,6 +452,7 @@ from thalweg._src.graph.ops.reshape import (
     zeros as zeros,
     zeros_like as zeros_like,
 )
+from thalweg._src.graph.ops.saturate_cast import saturate_cast as saturate_cast
 from thalweg._src.graph.ops.segment import (
     unsorted_segment_mean as unsorted_segment_mean,
     unsorted_segment_sqrt_n as unsorted_segment_sqrt_n,

@@ -34,10 +34,8 @@ from thalweg._src.base.dtypes import (
 )
 from thalweg._src.compat.gen_ops import as_string as as_string
 from thalweg._src.graph.ops.cast import cast as cast
-from thalweg._src.graph.ops.math import (
-    complex as complex,
-    saturate_cast as saturate_cast,
-)
+from thalweg._src.graph.ops.math import complex as complex
+from thalweg._src.graph.ops.saturate_cast import saturate_cast as saturate_cast
 
 __all__ = [
     "DType", "QUANTIZED_DTYPES", "as_dtype", "as_string", "bfloat16", "bool", "cast", "complex", "complex128",

@@ -106,7 +106,6 @@ from thalweg._src.graph.ops.math import (
     imag as imag,
     multiply as multiply,
     multiply_no_nan as multiply_no_nan,
-    polyval as polyval,
     real as real,
     reciprocal_no_nan as reciprocal_no_nan,
     round as round,
@@ -122,6 +121,7 @@ from thalweg._src.graph.ops.nn import (
     top_k as top_k,
 )
 from thalweg._src.graph.ops.normalization import l2_normalize as l2_normalize
+from thalweg._src.graph.ops.polyval import polyval as polyval
 from thalweg._src.graph.ops.reduction import (
     argmax as argmax,
     argmin as argmin,

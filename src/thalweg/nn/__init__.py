@@ -45,13 +45,14 @@ from thalweg._src.graph.ops.convolution import (
     conv3d_transpose as conv3d_transpose,
     conv_transpose as conv_transpose,
     convolution as convolution,
-    depthwise_conv2d as depthwise_conv2d,
-    depthwise_conv2d_native as depthwise_conv2d_native,
-    depthwise_conv2d_native_backprop_filter as depthwise_conv2d_backprop_filter,
-    depthwise_conv2d_native_backprop_filter as depthwise_conv2d_native_backprop_filter,
-    depthwise_conv2d_native_backprop_input as depthwise_conv2d_backprop_input,
-    depthwise_conv2d_native_backprop_input as depthwise_conv2d_native_backprop_input,
-    separable_conv2d as separable_conv2d,
+)
+from thalweg._src.graph.ops.cross_entropy import (
+    log_poisson_loss as log_poisson_loss,
+    sigmoid_cross_entropy_with_logits as sigmoid_cross_entropy_with_logits,
+    softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits,
+    softmax_cross_entropy_with_logits_v2 as softmax_cross_entropy_with_logits_v2,
+    sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits,
+    weighted_cross_entropy_with_logits as weighted_cross_entropy_with_logits,
 )
 from thalweg._src.graph.ops.ctc import (
     collapse_repeated as collapse_repeated,
@@ -64,6 +65,15 @@ from thalweg._src.graph.ops.ctc_decoding import (
     ctc_beam_search_decoder_v2 as ctc_beam_search_decoder_v2,
     ctc_greedy_decoder as ctc_greedy_decoder,
 )
+from thalweg._src.graph.ops.depthwise_convolution import (
+    depthwise_conv2d as depthwise_conv2d,
+    depthwise_conv2d_native as depthwise_conv2d_native,
+    depthwise_conv2d_native_backprop_filter as depthwise_conv2d_backprop_filter,
+    depthwise_conv2d_native_backprop_filter as depthwise_conv2d_native_backprop_filter,
+    depthwise_conv2d_native_backprop_input as depthwise_conv2d_backprop_input,
+    depthwise_conv2d_native_backprop_input as depthwise_conv2d_native_backprop_input,
+    separable_conv2d as separable_conv2d,
+)
 from thalweg._src.graph.ops.dilation import (
     dilation2d as dilation2d,
     erosion2d as erosion2d,
@@ -73,18 +83,12 @@ from thalweg._src.graph.ops.nn import (
     crelu as crelu,
     in_top_k as in_top_k,
     leaky_relu as leaky_relu,
-    log_poisson_loss as log_poisson_loss,
     log_softmax as log_softmax,
     relu_layer as relu_layer,
-    sigmoid_cross_entropy_with_logits as sigmoid_cross_entropy_with_logits,
     softmax as softmax,
-    softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits,
-    softmax_cross_entropy_with_logits_v2 as softmax_cross_entropy_with_logits_v2,
-    sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits,
     swish as silu,
     swish as swish,
     top_k as top_k,
-    weighted_cross_entropy_with_logits as weighted_cross_entropy_with_logits,
     xw_plus_b as xw_plus_b,
 )
 from thalweg._src.graph.ops.normalization import (

@@ -7,7 +7,7 @@ from tests.checks import check_op
 from thalweg._src.base import errors
 from thalweg._src.graph.autodiff.gradients import gradients
 from thalweg._src.graph.graph import Graph
-from thalweg._src.graph.ops import convolution as conv
+from thalweg._src.graph.ops import convolution as conv, depthwise_convolution
 from thalweg._src.graph.ops.constants import constant, placeholder
 from thalweg._src.graph.ops.nn import bias_add, relu
 from thalweg._src.runtime.session.session import Session
@@ -135,7 +135,7 @@ def test_second_order(stride: int, depthwise: bool) -> None:
         return list(torch.autograd.grad(sum((g**2).sum() for g in first), [x, w]))
 
     def built(x, w):
-        function = conv.depthwise_conv2d if depthwise else conv.conv2d
+        function = depthwise_convolution.depthwise_conv2d if depthwise else conv.conv2d
         y = function(x, w, [1, stride, stride, 1], "SAME")
         first = gradients(y**2, [x, w])
         return gradients([g**2 for g in first], [x, w])
@@ -168,7 +168,7 @@ def test_depthwise(rate: int, layout: str) -> None:
         return y if layout == "NHWC" else y.movedim(-1, 1)
 
     check_op(
-        lambda x, w: conv.depthwise_conv2d(x, w, 1, "SAME", rate=[rate, rate], data_format=layout),
+        lambda x, w: depthwise_convolution.depthwise_conv2d(x, w, 1, "SAME", rate=[rate, rate], data_format=layout),
         each,
         array(*((2, 6, 7, 3) if layout == "NHWC" else (2, 3, 6, 7))),
         array(3, 3, 3, 2, seed=1),
@@ -178,7 +178,7 @@ def test_depthwise(rate: int, layout: str) -> None:
 
 def test_separable_and_atrous() -> None:
     check_op(
-        lambda x, d, p: conv.separable_conv2d(x, d, p, [1, 2, 2, 1], "SAME"),
+        lambda x, d, p: depthwise_convolution.separable_conv2d(x, d, p, [1, 2, 2, 1], "SAME"),
         lambda x, d, p: reference(reference(x, d.flatten(-2).unsqueeze(-2), 2, groups=3), p),
         array(2, 6, 7, 3),
         array(3, 3, 3, 2, seed=1),

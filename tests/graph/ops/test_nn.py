@@ -7,7 +7,7 @@ from tests.checks import check_op
 from thalweg._src.base import errors
 from thalweg._src.graph.autodiff.gradients import gradients
 from thalweg._src.graph.graph import Graph
-from thalweg._src.graph.ops import nn
+from thalweg._src.graph.ops import cross_entropy, nn
 from thalweg._src.graph.ops.constants import constant, placeholder
 from thalweg._src.graph.ops.matrix import matmul
 from thalweg._src.runtime.session.session import Session
@@ -115,7 +115,7 @@ def distribution(*shape: int) -> np.ndarray:
 @pytest.mark.parametrize("shape", [(5, 3), (2, 4, 3), (0, 3)])
 def test_softmax_cross_entropy(shape: tuple[int, ...]) -> None:
     check_op(
-        lambda z, x: nn.softmax_cross_entropy_with_logits_v2(labels=z, logits=x),
+        lambda z, x: cross_entropy.softmax_cross_entropy_with_logits_v2(labels=z, logits=x),
         lambda z, x: -(z * torch.log_softmax(x, -1)).sum(-1),
         distribution(*shape),
         array(*shape),
@@ -128,7 +128,10 @@ def test_softmax_cross_entropy_casts_labels(dtype: str) -> None:
         logits = np.array([[1.0, 2.0, 0.5], [0.1, 0.2, 0.3]], np.float32)
         labels = np.array([[0, 1, 0], [1, 0, 0]])
         given = constant(labels.astype(dtype))
-        for loss in (nn.softmax_cross_entropy_with_logits, nn.softmax_cross_entropy_with_logits_v2):
+        for loss in (
+            cross_entropy.softmax_cross_entropy_with_logits,
+            cross_entropy.softmax_cross_entropy_with_logits_v2,
+        ):
             found, expected = session.run(
                 [loss(labels=given, logits=logits), loss(labels=labels.astype("float32"), logits=logits)]
             )
@@ -139,7 +142,7 @@ def test_softmax_cross_entropy_casts_labels(dtype: str) -> None:
 def test_softmax_cross_entropy_along_another_axis() -> None:
     z = distribution(4, 2, 3).transpose(0, 2, 1).copy()
     check_op(
-        lambda z, x: nn.softmax_cross_entropy_with_logits_v2(z, x, axis=1),
+        lambda z, x: cross_entropy.softmax_cross_entropy_with_logits_v2(z, x, axis=1),
         lambda z, x: -(z * torch.log_softmax(x, 1)).sum(1),
         z,
         array(4, 3, 2),
@@ -149,11 +152,11 @@ def test_softmax_cross_entropy_along_another_axis() -> None:
 def test_labels_stop_gradients_in_the_first_version() -> None:
     with Graph().as_default():
         z, x = placeholder("float32", [2, 3]), placeholder("float32", [2, 3])
-        loss = nn.softmax_cross_entropy_with_logits(labels=z, logits=x)
+        loss = cross_entropy.softmax_cross_entropy_with_logits(labels=z, logits=x)
         assert gradients(loss, z) == [None]
         assert gradients(loss, x)[0] is not None
     with pytest.raises(ValueError, match="labels or logits is missing"):
-        nn.softmax_cross_entropy_with_logits(labels=z)
+        cross_entropy.softmax_cross_entropy_with_logits(labels=z)
 
 
 def test_cross_entropy_broadcasts() -> None:
@@ -172,7 +175,7 @@ def test_second_order_of_cross_entropy() -> None:
         return torch.autograd.grad((first * first).sum(), x)[0]
 
     def built(z, x):
-        first = gradients(nn.softmax_cross_entropy_with_logits_v2(z, x), x)[0]
+        first = gradients(cross_entropy.softmax_cross_entropy_with_logits_v2(z, x), x)[0]
         return gradients(first * first, x)[0]
 
     check_op(built, reference, distribution(4, 3), array(4, 3), grad=False)
@@ -183,7 +186,7 @@ def test_second_order_of_cross_entropy() -> None:
 def test_sparse_softmax_cross_entropy(shape: tuple[int, ...], dtype: str) -> None:
     labels = np.random.default_rng(0).integers(0, shape[-1], shape[:-1]).astype(dtype)
     check_op(
-        lambda z, x: nn.sparse_softmax_cross_entropy_with_logits(labels=z, logits=x),
+        lambda z, x: cross_entropy.sparse_softmax_cross_entropy_with_logits(labels=z, logits=x),
         lambda z, x: -torch.log_softmax(x, -1).gather(-1, z.long().unsqueeze(-1)).squeeze(-1),
         labels,
         array(*shape),
@@ -194,20 +197,22 @@ def test_sparse_softmax_cross_entropy(shape: tuple[int, ...], dtype: str) -> Non
 @pytest.mark.parametrize("label", [-1, 3, -100])
 def test_labels_out_of_range(label: int) -> None:
     with pytest.raises(errors.InvalidArgumentError, match=rf"label value of {label} which is outside"):
-        run(lambda z, x: nn.sparse_softmax_cross_entropy_with_logits(z, x), np.array([0, label]), array(2, 3))
+        run(
+            lambda z, x: cross_entropy.sparse_softmax_cross_entropy_with_logits(z, x), np.array([0, label]), array(2, 3)
+        )
 
 
 def test_ranks_of_sparse_labels() -> None:
     with pytest.raises(ValueError, match="Rank mismatch"):
-        nn.sparse_softmax_cross_entropy_with_logits(labels=constant([[1, 2]]), logits=constant(array(2, 3)))
+        cross_entropy.sparse_softmax_cross_entropy_with_logits(labels=constant([[1, 2]]), logits=constant(array(2, 3)))
     with pytest.raises(ValueError, match="batches differ: 2 and 3"):
-        nn.sparse_softmax_cross_entropy_with_logits(labels=constant([1, 2, 0]), logits=constant(array(2, 3)))
+        cross_entropy.sparse_softmax_cross_entropy_with_logits(labels=constant([1, 2, 0]), logits=constant(array(2, 3)))
 
 
 @pytest.mark.parametrize("labels", [[1], [1, 2, 0]])
 def test_batches_of_sparse_labels_in_a_step(labels: list[int]) -> None:
     logits, classes = placeholder("float32", [None, 3]), placeholder("int32", [None])
-    loss = nn.sparse_softmax_cross_entropy_with_logits(labels=classes, logits=logits)
+    loss = cross_entropy.sparse_softmax_cross_entropy_with_logits(labels=classes, logits=logits)
     (grad,) = gradients(loss, logits)
     with Session() as session:
         for fetched in (loss, grad):
@@ -218,24 +223,24 @@ def test_batches_of_sparse_labels_in_a_step(labels: list[int]) -> None:
 def test_sigmoid_cross_entropy() -> None:
     labels, logits = distribution(3, 4), array(3, 4)
     check_op(
-        lambda z, x: nn.sigmoid_cross_entropy_with_logits(labels=z, logits=x),
+        lambda z, x: cross_entropy.sigmoid_cross_entropy_with_logits(labels=z, logits=x),
         lambda z, x: F.binary_cross_entropy_with_logits(x, z, reduction="none"),
         labels,
         logits,
     )
     check_op(
-        lambda z, x: nn.weighted_cross_entropy_with_logits(labels=z, logits=x, pos_weight=2.5),
+        lambda z, x: cross_entropy.weighted_cross_entropy_with_logits(labels=z, logits=x, pos_weight=2.5),
         lambda z, x: F.binary_cross_entropy_with_logits(x, z, pos_weight=torch.tensor(2.5), reduction="none"),
         labels,
         logits,
     )
     with pytest.raises(ValueError, match="must have the same shape"):
-        nn.sigmoid_cross_entropy_with_logits(labels=constant(labels), logits=constant(logits[:2]))
+        cross_entropy.sigmoid_cross_entropy_with_logits(labels=constant(labels), logits=constant(logits[:2]))
 
 
 def test_log_poisson_loss() -> None:
     check_op(
-        lambda z, c: nn.log_poisson_loss(z, c, compute_full_loss=True),
+        lambda z, c: cross_entropy.log_poisson_loss(z, c, compute_full_loss=True),
         lambda z, c: F.poisson_nll_loss(c, z, log_input=True, full=True, reduction="none"),
         np.abs(array(3, 4)) + 0.5,
         array(3, 4, seed=1),

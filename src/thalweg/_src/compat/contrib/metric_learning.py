@@ -10,10 +10,10 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.ops.cast import cast
 from thalweg._src.graph.ops.comparison import equal, greater, logical_and, logical_not
 from thalweg._src.graph.ops.concat import stack
+from thalweg._src.graph.ops.cross_entropy import softmax_cross_entropy_with_logits
 from thalweg._src.graph.ops.diagonal import matrix_set_diag
 from thalweg._src.graph.ops.math import exp, log, maximum, multiply, sqrt, square
 from thalweg._src.graph.ops.matrix import matmul
-from thalweg._src.graph.ops.nn import softmax_cross_entropy_with_logits
 from thalweg._src.graph.ops.printing import Print
 from thalweg._src.graph.ops.reduction import reduce_any, reduce_max, reduce_mean, reduce_min, reduce_sum
 from thalweg._src.graph.ops.reshape import expand_dims, reshape, shape, transpose, zeros, zeros_like

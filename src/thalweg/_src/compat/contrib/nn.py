@@ -9,7 +9,7 @@ from thalweg._src.base.export import export
 from thalweg._src.base.shapes import ShapeLike
 from thalweg._src.base.signatures import parameters_of
 from thalweg._src.graph.convert import convert_to_tensor
-from thalweg._src.graph.ops import nn
+from thalweg._src.graph.ops import cross_entropy, nn
 from thalweg._src.graph.ops.candidate_sampling import log_uniform_candidate_sampler
 from thalweg._src.graph.ops.cast import cast
 from thalweg._src.graph.ops.gather import gather
@@ -84,7 +84,7 @@ def deprecated_flipped_softmax_cross_entropy_with_logits(
         dim: The axis of the classes.
         name: A name for the operations that are added to the graph.
     """
-    return nn.softmax_cross_entropy_with_logits(labels=labels, logits=logits, dim=dim, name=name)
+    return cross_entropy.softmax_cross_entropy_with_logits(labels=labels, logits=logits, dim=dim, name=name)
 
 
 @export("contrib.nn.deprecated_flipped_sparse_softmax_cross_entropy_with_logits")
@@ -98,7 +98,7 @@ def deprecated_flipped_sparse_softmax_cross_entropy_with_logits(
         labels: The true classes.
         name: A name for the operations that are added to the graph.
     """
-    return nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits, name=name)
+    return cross_entropy.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits, name=name)
 
 
 @export("contrib.nn.deprecated_flipped_sigmoid_cross_entropy_with_logits")
@@ -112,7 +112,7 @@ def deprecated_flipped_sigmoid_cross_entropy_with_logits(
         targets: Probabilities.
         name: A name for the operations that are added to the graph.
     """
-    return nn.sigmoid_cross_entropy_with_logits(labels=targets, logits=logits, name=name)
+    return cross_entropy.sigmoid_cross_entropy_with_logits(labels=targets, logits=logits, name=name)
 
 
 @export("contrib.nn.sampled_sparse_softmax_loss")
@@ -130,7 +130,7 @@ def sampled_sparse_softmax_loss(**given: Any) -> Tensor:
     given["labels"] = labels if labels.shape.ndims == 2 else reshape(labels, [-1, 1])
     logits, _ = _sampled_logits(**given, num_true=1, seed=None)
     first = zeros([shape(logits)[0]], dtypes.int64)  # the true class is in the first column
-    return nn.sparse_softmax_cross_entropy_with_logits(labels=first, logits=logits)
+    return cross_entropy.sparse_softmax_cross_entropy_with_logits(labels=first, logits=logits)
 
 
 @export("contrib.nn.rank_sampled_softmax_loss")

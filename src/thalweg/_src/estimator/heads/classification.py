@@ -23,14 +23,14 @@ from thalweg._src.graph.ops.check import assert_less
 from thalweg._src.graph.ops.comparison import greater
 from thalweg._src.graph.ops.concat import concat
 from thalweg._src.graph.ops.constants import constant
+from thalweg._src.graph.ops.cross_entropy import (
+    sigmoid_cross_entropy_with_logits,
+    sparse_softmax_cross_entropy_with_logits,
+)
 from thalweg._src.graph.ops.decoding import as_string
 from thalweg._src.graph.ops.identity import identity
 from thalweg._src.graph.ops.math import maximum, sigmoid
-from thalweg._src.graph.ops.nn import (
-    sigmoid_cross_entropy_with_logits,
-    softmax,
-    sparse_softmax_cross_entropy_with_logits,
-)
+from thalweg._src.graph.ops.nn import softmax
 from thalweg._src.graph.ops.pad_tile import tile
 from thalweg._src.graph.ops.reduction import argmax, reduce_mean
 from thalweg._src.graph.ops.reshape import expand_dims, shape, squeeze, zeros_like

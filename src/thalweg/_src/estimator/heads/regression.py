@@ -12,8 +12,8 @@ from thalweg._src.estimator.export_outputs import ExportOutput, PredictOutput, R
 from thalweg._src.estimator.heads.base import Head, Pair, broadcast_weights, require_labels, with_last_dimension
 from thalweg._src.estimator.spec import AVERAGE_LOSS_KEY
 from thalweg._src.graph.ops.cast import cast
+from thalweg._src.graph.ops.cross_entropy import log_poisson_loss, sigmoid_cross_entropy_with_logits
 from thalweg._src.graph.ops.math import exp, sigmoid, squared_difference
-from thalweg._src.graph.ops.nn import log_poisson_loss, sigmoid_cross_entropy_with_logits
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.training.nn.metrics.means import mean
 

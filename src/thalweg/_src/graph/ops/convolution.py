@@ -1,4 +1,4 @@
-"""Convolutions over one, two and three spatial dimensions: full, depthwise and transposed."""
+"""Convolutions over one, two and three spatial dimensions, also transposed and dilated."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ fused_conv2d_op = nondifferentiable_op(
 )
 
 
-def _settings(rank: int, data_format: str | None, strides: Any, padding: Any, dilations: Any = None) -> dict[str, Any]:
+def attrs_of(rank: int, data_format: str | None, strides: Any, padding: Any, dilations: Any = None) -> dict[str, Any]:
     """Returns the attributes of a convolution, normalized from the forms that callers may use."""
     first = has_channels_first(data_format)
     layouts = {2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}[rank]
@@ -228,7 +228,7 @@ def conv2d(
         filters: Another name of `filter`.
     """
     filter = one_of("filters", filters, "filter", filter)
-    settings = _settings(2, data_format, strides, padding, dilations)
+    settings = attrs_of(2, data_format, strides, padding, dilations)
     return conv2d_op(input, filter, use_cudnn_on_gpu=use_cudnn_on_gpu, name=name, **settings)
 
 
@@ -251,7 +251,7 @@ def conv2d_backprop_input(
         filters: Another name of `filter`.
     """
     filter = one_of("filters", filters, "filter", filter)
-    settings = _settings(2, data_format, strides, padding, dilations)
+    settings = attrs_of(2, data_format, strides, padding, dilations)
     return conv2d_backprop_input_op(
         input_sizes, filter, out_backprop, use_cudnn_on_gpu=use_cudnn_on_gpu, name=name, **settings
     )
@@ -270,7 +270,7 @@ def conv2d_backprop_filter(
     name: str | None = None,
 ) -> Tensor:
     """Computes the gradient of conv2d with respect to its filter."""
-    settings = _settings(2, data_format, strides, padding, dilations)
+    settings = attrs_of(2, data_format, strides, padding, dilations)
     return conv2d_backprop_filter_op(
         input, filter_sizes, out_backprop, use_cudnn_on_gpu=use_cudnn_on_gpu, name=name, **settings
     )
@@ -301,7 +301,7 @@ def conv2d_transpose(
     value = one_of("input", input, "value", value)
     filter = one_of("filters", filters, "filter", filter)
     with name_scope(name, "conv2d_transpose", [value, filter, output_shape]) as scope:
-        settings = _settings(2, data_format, strides, padding, dilations)
+        settings = attrs_of(2, data_format, strides, padding, dilations)
         return conv2d_backprop_input_op(output_shape, filter, value, name=scope, **settings)
 
 
@@ -325,7 +325,7 @@ def conv3d(
         filters: Another name of `filter`.
     """
     filter = one_of("filters", filters, "filter", filter)
-    return conv3d_op(input, filter, name=name, **_settings(3, data_format, strides, padding, dilations))
+    return conv3d_op(input, filter, name=name, **attrs_of(3, data_format, strides, padding, dilations))
 
 
 @export("nn.conv3d_transpose")
@@ -353,7 +353,7 @@ def conv3d_transpose(
     value = one_of("input", input, "value", value)
     filter = one_of("filters", filters, "filter", filter)
     with name_scope(name, "conv3d_transpose", [value, filter, output_shape]) as scope:
-        settings = _settings(3, data_format, strides, padding, dilations)
+        settings = attrs_of(3, data_format, strides, padding, dilations)
         return conv3d_backprop_input_op(output_shape, filter, value, name=scope, **settings)
 
 
@@ -373,7 +373,7 @@ def conv3d_backprop_filter(
     Args:
         data_format: "NDHWC" or "NCDHW".
     """
-    settings = _settings(3, data_format, strides, padding, dilations)
+    settings = attrs_of(3, data_format, strides, padding, dilations)
     return conv3d_backprop_filter_op(input, filter_sizes, out_backprop, name=name, **settings)
 
 
@@ -533,7 +533,7 @@ def convolution(
         if rank == 1:
             return conv1d(input, filter, strides, padding, data_format=data_format, dilations=rates, name=scope)
         function: OpDef = conv2d_op if rank == 2 else conv3d_op
-        return function(input, filter, name=scope, **_settings(rank, data_format, strides, padding, rates))
+        return function(input, filter, name=scope, **attrs_of(rank, data_format, strides, padding, rates))
 
 
 def _listed(value: Any, rank: int) -> list[int]:
@@ -569,119 +569,3 @@ def atrous_conv2d_transpose(
     """
     with name_scope(name, "atrous_conv2d_transpose", [value, filters, output_shape]) as scope:
         return conv2d_backprop_input(output_shape, filters, value, 1, padding, dilations=rate, name=scope)
-
-
-@export("nn.depthwise_conv2d_native")
-def depthwise_conv2d_native(
-    input: TensorLike,
-    filter: TensorLike,
-    strides: int | Sequence[int],
-    padding: str | Sequence[Sequence[int]],
-    data_format: str | None = "NHWC",
-    dilations: int | Sequence[int] = (1, 1, 1, 1),
-    name: str | None = None,
-) -> Tensor:
-    """Convolves each channel with its own filters, of shape [height, width, channels, multiplier].
-
-    Args:
-        input: Images [batch, height, width, channels].
-        filter: The kernel [height, width, channels, multiplier].
-    """
-    return depthwise_op(input, filter, name=name, **_settings(2, data_format, strides, padding, dilations))
-
-
-@export("nn.depthwise_conv2d_backprop_input", "nn.depthwise_conv2d_native_backprop_input")
-def depthwise_conv2d_native_backprop_input(
-    input_sizes: TensorLike,
-    filter: TensorLike,
-    out_backprop: TensorLike,
-    strides: int | Sequence[int],
-    padding: str | Sequence[Sequence[int]],
-    data_format: str | None = "NHWC",
-    dilations: int | Sequence[int] = (1, 1, 1, 1),
-    name: str | None = None,
-) -> Tensor:
-    """Computes the gradient of a depthwise convolution with respect to its input."""
-    settings = _settings(2, data_format, strides, padding, dilations)
-    return depthwise_backprop_input_op(input_sizes, filter, out_backprop, name=name, **settings)
-
-
-@export("nn.depthwise_conv2d_backprop_filter", "nn.depthwise_conv2d_native_backprop_filter")
-def depthwise_conv2d_native_backprop_filter(
-    input: TensorLike,
-    filter_sizes: TensorLike,
-    out_backprop: TensorLike,
-    strides: int | Sequence[int],
-    padding: str | Sequence[Sequence[int]],
-    data_format: str | None = "NHWC",
-    dilations: int | Sequence[int] = (1, 1, 1, 1),
-    name: str | None = None,
-) -> Tensor:
-    """Computes the gradient of a depthwise convolution with respect to its filter."""
-    settings = _settings(2, data_format, strides, padding, dilations)
-    return depthwise_backprop_filter_op(input, filter_sizes, out_backprop, name=name, **settings)
-
-
-depthwise_conv2d_backprop_input = depthwise_conv2d_native_backprop_input
-depthwise_conv2d_backprop_filter = depthwise_conv2d_native_backprop_filter
-
-
-@export("nn.depthwise_conv2d")
-def depthwise_conv2d(
-    input: TensorLike,
-    filter: TensorLike,
-    strides: int | Sequence[int],
-    padding: str | Sequence[Sequence[int]],
-    rate: int | Sequence[int] | None = None,
-    name: str | None = None,
-    data_format: str | None = None,
-    dilations: int | Sequence[int] | None = None,
-) -> Tensor:
-    """Convolves each channel with its own filters; a rate greater than 1 requires strides of 1.
-
-    Args:
-        input: Images [batch, height, width, channels].
-        filter: The kernel [height, width, channels, multiplier].
-        rate: Distance between the elements of the kernel along height and width.
-        dilations: Another name of `rate`.
-    """
-    rates = one_of("dilations", dilations, "rate", rate)
-    with name_scope(name, "depthwise", [input, filter]) as scope:
-        settings = _settings(2, data_format, strides, padding, rates)
-        if max(settings["dilations"]) > 1 and max(settings["strides"]) > 1:
-            raise ValueError("strides > 1 not supported in conjunction with dilation_rate > 1")
-        return depthwise_op(input, filter, name=scope, **settings)
-
-
-@export("nn.separable_conv2d")
-def separable_conv2d(
-    input: TensorLike,
-    depthwise_filter: TensorLike,
-    pointwise_filter: TensorLike,
-    strides: int | Sequence[int],
-    padding: str | Sequence[Sequence[int]],
-    rate: int | Sequence[int] | None = None,
-    name: str | None = None,
-    data_format: str | None = None,
-    dilations: int | Sequence[int] | None = None,
-) -> Tensor:
-    """Convolves each channel separately, then mixes the channels of each pixel.
-
-    Args:
-        depthwise_filter: Kernel [height, width, channels, multiplier] of the depthwise step.
-        pointwise_filter: Kernel [1, 1, channels * multiplier, channels out] that mixes channels.
-        rate: Distance between the elements of the kernel along height and width.
-        dilations: Another name of `rate`.
-    """
-    rates = one_of("dilations", dilations, "rate", rate)
-    with name_scope(name, "separable_conv2d", [input, depthwise_filter, pointwise_filter]) as scope:
-        pointwise_filter = convert_to_tensor(pointwise_filter, name="pointwise_filter")
-        shape = pointwise_filter.dims
-        if shape is not None and (len(shape) != 4 or shape[0] not in (None, 1) or shape[1] not in (None, 1)):
-            raise ValueError(
-                f"pointwise_filter must have the shape [1, 1, channels in, channels out], got {show(shape)}"
-            )
-        filtered = depthwise_conv2d(
-            input, depthwise_filter, strides, padding, rates, name="depthwise", data_format=data_format
-        )
-        return conv2d(filtered, pointwise_filter, 1, "VALID", data_format=data_format, name=scope)

@@ -19,11 +19,12 @@ from thalweg._src.graph.ops.concat import concat
 from thalweg._src.graph.ops.control import with_dependencies
 from thalweg._src.graph.ops.declarations import nondifferentiable_op
 from thalweg._src.graph.ops.identity import identity
-from thalweg._src.graph.ops.math import floordiv, multiply, saturate_cast
+from thalweg._src.graph.ops.math import floordiv, multiply
 from thalweg._src.graph.ops.matrix import matmul
 from thalweg._src.graph.ops.pad_tile import tile
 from thalweg._src.graph.ops.random import random_uniform
 from thalweg._src.graph.ops.reshape import expand_dims, ones, rank, shape as shape_of
+from thalweg._src.graph.ops.saturate_cast import saturate_cast
 from thalweg._src.graph.ops.shape_functions import at_least_rank, require
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor

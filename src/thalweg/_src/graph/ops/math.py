@@ -1,4 +1,4 @@
-"""Element-wise arithmetic, elementary functions, rounding, complex parts, casts and sums of several tensors."""
+"""Element-wise arithmetic, elementary functions, rounding, complex parts and sums of several tensors."""
 
 from __future__ import annotations
 
@@ -456,26 +456,6 @@ def scalar_mul(scalar: TensorLike, x: Any, name: str | None = None) -> Any:
     return multiply(factor, x, name=name)
 
 
-@export("math.polyval")
-def polyval(coeffs: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """Evaluates the polynomial with the given coefficients, highest power first, at x.
-
-    Args:
-        coeffs: The coefficients, the highest power first.
-        x: Where to evaluate it.
-    """
-    if not isinstance(coeffs, list):
-        raise ValueError(f"coeffs is a {type(coeffs).__name__}, expected a list")
-    with name_scope(name, "polyval", [*coeffs, x]):
-        x = convert_to_tensor(x, name="x")
-        if not coeffs:
-            return _zeros_like(x)
-        result, *rest = (convert_to_tensor(c, x.dtype.base_dtype, name=f"coeff_{i}") for i, c in enumerate(coeffs))
-        for coefficient in rest:
-            result = add_v2_op(coefficient, multiply(result, x, name="mul"), name="add")
-        return result
-
-
 def _zeros_like(x: Tensor) -> Tensor:
     return OPS.lookup("ZerosLike")(x, name="zeros_like")  # by its name, since shapes need arithmetic
 
@@ -525,35 +505,6 @@ def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tens
             raise TypeError(f"real and imag have type {x.dtype.name}: float32 and float64 have a complex type.")
         wide = dtypes.complex64 if x.dtype.base_dtype is dtypes.float32 else dtypes.complex128
         return complex_op(x, y, Tout=wide, name=scope)
-
-
-@export("saturate_cast", "dtypes.saturate_cast")
-@dispatches
-def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
-    """Casts the elements to a type; values outside its range become its minimum or maximum.
-
-    Args:
-        value: The tensor to convert.
-    """
-    target = dtypes.as_dtype(dtype).base_dtype
-    with name_scope(name, "saturate_cast", [value]) as scope:
-        x = convert_to_tensor(value, name="value")
-        source = x.dtype.base_dtype
-        if source.is_complex or target.is_complex or source.is_bool or target.is_bool:
-            return cast(x, target, name=scope)  # type: ignore[no-any-return]
-        if source.min < target.min:
-            x = maximum(x, _inside(target.min, source))
-        if source.max > target.max:
-            x = minimum(x, _inside(target.max, source))
-        return cast(x, target, name=scope)  # type: ignore[no-any-return]
-
-
-def _inside(limit: Any, dtype: DType) -> Any:
-    """Returns the limit in a type, rounded toward 0 if necessary, so that it stays within the range."""
-    value = dtype.as_numpy_dtype(limit)
-    if dtype.is_floating and isinstance(limit, int) and builtins.abs(int(value)) > builtins.abs(limit):
-        value = np.nextafter(value, dtype.as_numpy_dtype(0))
-    return value
 
 
 @export("clip_by_value")

@@ -9,7 +9,7 @@ from thalweg._src.base.errors import wrong_kind
 from thalweg._src.base.export import export
 from thalweg._src.base.shapes import ShapeLike
 from thalweg._src.graph.convert import convert_to_tensor
-from thalweg._src.graph.ops import convolution, nn
+from thalweg._src.graph.ops import convolution, depthwise_convolution, nn
 from thalweg._src.graph.ops.contraction import einsum
 from thalweg._src.graph.ops.math import add
 from thalweg._src.graph.ops.pad_tile import pad
@@ -160,7 +160,9 @@ def depthwise_conv2d(
     dilation_rate: Sizes = (1, 1),
 ) -> Tensor:
     """Returns images, each channel of which is convolved with kernels of its own."""
-    return convolution.depthwise_conv2d(x, depthwise_kernel, **_settings(strides, padding, data_format, dilation_rate))
+    return depthwise_convolution.depthwise_conv2d(
+        x, depthwise_kernel, **_settings(strides, padding, data_format, dilation_rate)
+    )
 
 
 @export("keras.backend.separable_conv2d")
@@ -175,10 +177,12 @@ def separable_conv2d(
 ) -> Tensor:
     """Returns images, each channel of which is convolved with kernels of its own before the channels are mixed."""
     settings = _settings(strides, padding, data_format, dilation_rate)
-    return convolution.separable_conv2d(x, depthwise_kernel, pointwise_kernel, **settings)
+    return depthwise_convolution.separable_conv2d(x, depthwise_kernel, pointwise_kernel, **settings)
 
 
-def _settings(strides: Any, padding: str, data_format: str | None, dilation_rate: Any) -> dict[str, Any]:
+def _settings(
+    strides: int | Sequence[int], padding: str, data_format: str | None, dilation_rate: int | Sequence[int]
+) -> dict[str, Any]:
     """Returns the arguments of convolutions of single channels."""
     data_format = format_of(data_format)
     return {
@@ -274,7 +278,13 @@ def pool3d(
 
 
 def _pooled(
-    rank: int, x: TensorLike, pool_size: Any, strides: Any, padding: str, data_format: str | None, pool_mode: str
+    rank: int,
+    x: TensorLike,
+    pool_size: int | Sequence[int],
+    strides: int | Sequence[int],
+    padding: str,
+    data_format: str | None,
+    pool_mode: str,
 ) -> Tensor:
     if pool_mode not in ("max", "avg"):
         raise ValueError(f"Invalid pooling mode: expected max or avg, received {pool_mode!r}")

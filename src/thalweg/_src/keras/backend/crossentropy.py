@@ -13,12 +13,12 @@ from thalweg._src.base.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import executing_eagerly_outside_functions
 from thalweg._src.graph.ops.cast import cast
-from thalweg._src.graph.ops.math import add, clip_by_value, divide, log, multiply, negative, subtract
-from thalweg._src.graph.ops.nn import (
+from thalweg._src.graph.ops.cross_entropy import (
     sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits_v2,
     sparse_softmax_cross_entropy_with_logits,
 )
+from thalweg._src.graph.ops.math import add, clip_by_value, divide, log, multiply, negative, subtract
 from thalweg._src.graph.ops.reduction import reduce_sum
 from thalweg._src.graph.ops.reshape import reshape, shape, transpose
 from thalweg._src.graph.tensor import Tensor

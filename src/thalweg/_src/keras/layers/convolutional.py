@@ -7,13 +7,14 @@ from typing import Any, ClassVar
 from thalweg._src.base.export import export
 from thalweg._src.base.shapes import ShapeLike, TensorShape, as_shape
 from thalweg._src.base.signatures import parameters_of
-from thalweg._src.graph.ops.convolution import depthwise_conv2d
+from thalweg._src.graph.ops.depthwise_convolution import depthwise_conv2d
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras import activations, regularizers
 from thalweg._src.keras.engine.base_layer import Layer
-from thalweg._src.keras.layers.arguments import channels_of, objects_of
+from thalweg._src.keras.layers.arguments import Window, channels_of, objects_of
 from thalweg._src.keras.layers.core import weight_config
+from thalweg._src.keras.serialization import Identifier
 from thalweg._src.training.nn.layers import convolution, separable_convolution
 from thalweg._src.training.nn.layers.windows import around, layout, padding_of, split_sizes
 
@@ -139,20 +140,20 @@ class DepthwiseConv2D(Convolution, convolution.Conv2D, Layer):
 
     def __init__(
         self,
-        kernel_size: Any,
-        strides: Any = (1, 1),
+        kernel_size: Window,
+        strides: Window = (1, 1),
         padding: str = "valid",
         depth_multiplier: int = 1,
         data_format: str | None = None,
-        activation: Any = None,
+        activation: Identifier = None,
         use_bias: bool = True,
-        depthwise_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        depthwise_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        depthwise_constraint: Any = None,
-        bias_constraint: Any = None,
+        depthwise_initializer: Identifier = "glorot_uniform",
+        bias_initializer: Identifier = "zeros",
+        depthwise_regularizer: Identifier = None,
+        bias_regularizer: Identifier = None,
+        activity_regularizer: Identifier = None,
+        depthwise_constraint: Identifier = None,
+        bias_constraint: Identifier = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(

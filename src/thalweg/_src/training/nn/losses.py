@@ -15,6 +15,11 @@ from thalweg._src.graph.default import executing_eagerly, get_default_graph
 from thalweg._src.graph.ops.cast import cast
 from thalweg._src.graph.ops.comparison import greater, not_equal
 from thalweg._src.graph.ops.constants import constant
+from thalweg._src.graph.ops.cross_entropy import (
+    sigmoid_cross_entropy_with_logits,
+    softmax_cross_entropy_with_logits_v2,
+    sparse_softmax_cross_entropy_with_logits,
+)
 from thalweg._src.graph.ops.identity import stop_gradient
 from thalweg._src.graph.ops.math import (
     abs as absolute,
@@ -29,12 +34,7 @@ from thalweg._src.graph.ops.math import (
     squared_difference,
     subtract,
 )
-from thalweg._src.graph.ops.nn import (
-    relu,
-    sigmoid_cross_entropy_with_logits,
-    softmax_cross_entropy_with_logits_v2,
-    sparse_softmax_cross_entropy_with_logits,
-)
+from thalweg._src.graph.ops.nn import relu
 from thalweg._src.graph.ops.reduction import reduce_sum
 from thalweg._src.graph.ops.reshape import ones_like, rank, shape, size, zeros_like
 from thalweg._src.graph.ops.sequences import range
@@ -229,7 +229,7 @@ def weighted(title: str) -> Callable[[Callable[..., Tensor]], Callable[..., Tens
         labels, predictions = list(signature.parameters)[:2]
 
         @wraps(function)
-        def loss(scope: Any, loss_collection: Any, reduction: str, **arguments: Any) -> Tensor:
+        def loss(scope: str | None, loss_collection: str | None, reduction: str, **arguments: Any) -> Tensor:
             _require(**{name: arguments[name] for name in (labels, predictions)})
             weights = arguments["weights"]
             with name_scope(scope, title, [arguments[predictions], arguments[labels], weights]) as name:

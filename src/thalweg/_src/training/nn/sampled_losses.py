@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src.base import dtypes
@@ -11,10 +12,10 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.ops.candidate_sampling import compute_accidental_hits, log_uniform_candidate_sampler
 from thalweg._src.graph.ops.cast import cast
 from thalweg._src.graph.ops.concat import concat, stack
+from thalweg._src.graph.ops.cross_entropy import sigmoid_cross_entropy_with_logits, softmax_cross_entropy_with_logits_v2
 from thalweg._src.graph.ops.identity import stop_gradient
 from thalweg._src.graph.ops.math import log, multiply
 from thalweg._src.graph.ops.matrix import matmul
-from thalweg._src.graph.ops.nn import sigmoid_cross_entropy_with_logits, softmax_cross_entropy_with_logits_v2
 from thalweg._src.graph.ops.reduction import reduce_sum
 from thalweg._src.graph.ops.reshape import expand_dims, ones_like, reshape, shape, zeros_like
 from thalweg._src.graph.ops.sparse import sparse_to_dense
@@ -33,7 +34,7 @@ def sampled_softmax_loss(
     num_sampled: int,
     num_classes: int,
     num_true: int = 1,
-    sampled_values: Any = None,
+    sampled_values: Sequence[Tensor] | None = None,
     remove_accidental_hits: bool = True,
     partition_strategy: str = "mod",
     name: str = "sampled_softmax_loss",
@@ -63,14 +64,14 @@ def nce_loss(**arguments: Any) -> Tensor:
 
 
 def _sampled_logits(
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
+    weights: TensorLike,
+    biases: TensorLike,
+    labels: TensorLike,
+    inputs: TensorLike,
     num_sampled: int,
     num_classes: int,
     num_true: int,
-    sampled_values: Any,
+    sampled_values: Sequence[Tensor] | None,
     remove_accidental_hits: bool,
     partition_strategy: str,
     name: str,
@@ -105,7 +106,7 @@ def _sampled_logits(
         return concat([true_logits, sampled_logits], 1), concat(targets, 1)
 
 
-def _looked_up(table: Any, ids: Tensor, partition_strategy: str, like: Tensor) -> Tensor:
+def _looked_up(table: TensorLike, ids: Tensor, partition_strategy: str, like: Tensor) -> Tensor:
     rows = embedding_lookup(table, ids, partition_strategy=partition_strategy)
     return rows if rows.dtype is like.dtype else cast(rows, like.dtype)
 

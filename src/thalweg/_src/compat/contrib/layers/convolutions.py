@@ -19,7 +19,7 @@ from thalweg._src.compat.contrib.layers.outputs import (
 from thalweg._src.compat.contrib.layers.weighted import XAVIER, ZEROS, weighted_layer
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.ops import nn
-from thalweg._src.graph.ops.convolution import depthwise_conv2d
+from thalweg._src.graph.ops.depthwise_convolution import depthwise_conv2d
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.training.nn.layers.convolution import Conv1D, Conv2D, Conv3D

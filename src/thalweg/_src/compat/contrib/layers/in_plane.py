@@ -24,7 +24,8 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.ops import nn
 from thalweg._src.graph.ops.cast import cast
 from thalweg._src.graph.ops.comparison import greater_equal, less, logical_or
-from thalweg._src.graph.ops.convolution import convolution, depthwise_conv2d
+from thalweg._src.graph.ops.convolution import convolution
+from thalweg._src.graph.ops.depthwise_convolution import depthwise_conv2d
 from thalweg._src.graph.ops.math import maximum, rsqrt, sqrt, square
 from thalweg._src.graph.ops.matrix import matmul
 from thalweg._src.graph.ops.pad_tile import tile

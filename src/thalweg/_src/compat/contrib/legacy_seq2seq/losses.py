@@ -7,8 +7,8 @@ from typing import Any
 
 from thalweg._src.base.export import export
 from thalweg._src.graph.ops.cast import cast
+from thalweg._src.graph.ops.cross_entropy import sparse_softmax_cross_entropy_with_logits
 from thalweg._src.graph.ops.math import add_n
-from thalweg._src.graph.ops.nn import sparse_softmax_cross_entropy_with_logits
 from thalweg._src.graph.ops.reduction import reduce_sum
 from thalweg._src.graph.ops.reshape import reshape, shape
 from thalweg._src.graph.scopes import name_scope

@@ -12,16 +12,14 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.ops import cast as cast_ops, math, reshape as reshape_ops
 from thalweg._src.graph.ops.comparison import less
 from thalweg._src.graph.ops.concat import concat, stack
+from thalweg._src.graph.ops.cross_entropy import (
+    sigmoid_cross_entropy_with_logits,
+    sparse_softmax_cross_entropy_with_logits,
+)
 from thalweg._src.graph.ops.diagonal import matrix_set_diag
 from thalweg._src.graph.ops.identity import identity
 from thalweg._src.graph.ops.matrix import matmul
-from thalweg._src.graph.ops.nn import (
-    log_softmax,
-    sigmoid_cross_entropy_with_logits,
-    softmax,
-    softplus,
-    sparse_softmax_cross_entropy_with_logits,
-)
+from thalweg._src.graph.ops.nn import log_softmax, softmax, softplus
 from thalweg._src.graph.ops.random import multinomial, random_uniform
 from thalweg._src.graph.ops.reduction import argmax, reduce_max, reduce_sum
 from thalweg._src.graph.ops.reshape import expand_dims, ones, ones_like, reshape, transpose, zeros_like
@@ -57,7 +55,7 @@ class Bernoulli(ScalarDistribution):
             self._logits, self._probs = logits_and_probs(logits, probs, validate_args)
         self._defined_by(arguments, [self._logits, self._probs], NOT_REPARAMETERIZED, scope, dtype=dtype)
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
+    def _sample_n(self, n: int | Tensor, seed: int | None = None) -> Tensor:
         u = random_uniform(self._block(n), dtype=self.probs.dtype, seed=seed)
         return cast_ops.cast(less(u, self.probs), self.dtype)  # type: ignore[no-any-return]
 
@@ -126,7 +124,7 @@ class Categorical(Distribution):
     def _event_shape(self) -> Any:
         return ()
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
+    def _sample_n(self, n: int | Tensor, seed: int | None = None) -> Tensor:
         is_matrix = self.logits.dims is not None and len(self.logits.dims) == 2
         rows = self.logits if is_matrix else reshape(self.logits, stack([-1, self.event_size]))
         draws = multinomial(rows, n, seed, output_dtype=dtypes.int64 if self.dtype.size > 4 else dtypes.int32)
@@ -215,7 +213,7 @@ class Multinomial(Distribution):
     def _event_shape_tensor(self) -> Tensor:
         return reshape_ops.shape(self._means)[-1:]
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
+    def _sample_n(self, n: int | Tensor, seed: int | None = None) -> Tensor:
         """Draws as many times as the largest count, and masks the surplus draws of the others."""
         batch, classes = self.batch_shape_tensor(), self.event_shape_tensor()[0]
         counts = reshape(cast_ops.cast(self.total_count, dtypes.int32) * ones(batch, dtypes.int32), [-1])

@@ -14,7 +14,7 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.ops.cast import cast
 from thalweg._src.graph.ops.comparison import equal, greater_equal
 from thalweg._src.graph.ops.concat import concat, stack
-from thalweg._src.graph.ops.convolution import depthwise_conv2d
+from thalweg._src.graph.ops.depthwise_convolution import depthwise_conv2d
 from thalweg._src.graph.ops.identity import identity
 from thalweg._src.graph.ops.image_color import convert_image_dtype
 from thalweg._src.graph.ops.math import abs, log, pow, square, squared_difference, subtract
@@ -125,7 +125,7 @@ def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = N
             return identity(ratio)
 
 
-def _prepared(img1: Any, img2: Any, max_val: Any) -> tuple[Tensor, Tensor, Tensor, list[Tensor]]:
+def _prepared(img1: TensorLike, img2: TensorLike, max_val: TensorLike) -> tuple[Tensor, Tensor, Tensor, list[Tensor]]:
     """Returns both images and the maximum value as floats, and the shapes of the images."""
     img1 = convert_to_tensor(img1, name="img1")
     img2 = convert_to_tensor(img2, img1.dtype, name="img2")

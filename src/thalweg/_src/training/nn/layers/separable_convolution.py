@@ -7,7 +7,7 @@ from typing import Any
 
 from thalweg._src.base.export import export
 from thalweg._src.base.shapes import ShapeLike
-from thalweg._src.graph.ops.convolution import separable_conv2d as separable2d
+from thalweg._src.graph.ops.depthwise_convolution import separable_conv2d as separable2d
 from thalweg._src.graph.ops.nn import bias_add
 from thalweg._src.graph.ops.pad_tile import pad
 from thalweg._src.graph.ops.reshape import expand_dims, squeeze

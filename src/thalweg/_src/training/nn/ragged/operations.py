@@ -26,10 +26,12 @@ from thalweg._src.graph.ops.identity import identity
 from thalweg._src.graph.ops.operators import OPERATORS
 from thalweg._src.graph.ops.pad_tile import tile
 from thalweg._src.graph.ops.reshape import expand_dims, ones_like, rank, shape, size, squeeze, zeros_like
+from thalweg._src.graph.ops.saturate_cast import saturate_cast
 from thalweg._src.graph.ops.sequences import range as sequence
 from thalweg._src.graph.ops.where import one_hot, where, where_v2
 from thalweg._src.graph.scopes import control_dependencies, name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.training.nn.dropout import dropout
 from thalweg._src.training.nn.embedding import embedding_lookup
 from thalweg._src.training.nn.ragged import indexing  # noqa: F401  which defines the indexing of ragged tensors
@@ -48,7 +50,7 @@ _UNARY = (
     *(math.negative, math.sign, math.reciprocal, math.square, math.sqrt, math.rsqrt, math.exp, math.expm1, math.log),
     *(math.log1p, math.sin, math.cos, math.tan, math.asin, math.acos, math.atan, math.sinh, math.cosh, math.tanh),
     *(math.asinh, math.acosh, math.atanh, math.sigmoid, math.ceil, math.floor, math.rint, math.abs, math.round),
-    *(math.saturate_cast, math.clip_by_value, cast, identity, zeros_like, ones_like, as_string),
+    *(saturate_cast, math.clip_by_value, cast, identity, zeros_like, ones_like, as_string),
     *(comparison.logical_not, comparison.invert, comparison.is_finite, comparison.is_inf, comparison.is_nan),
     *(nn.relu, nn.relu6, nn.elu, nn.selu, nn.softplus, nn.softsign, special.lgamma, special.digamma, special.erf),
     *(strings.substr, strings.string_length_op, strings.string_strip, strings.lower, strings.upper, one_hot, dropout),
@@ -73,7 +75,7 @@ def _unary(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _binary(function: Callable[..., Any]) -> Callable[..., Any]:
-    def call(x: Any, y: Any, name: str | None = None) -> Any:
+    def call(x: RaggedTensor | TensorLike, y: RaggedTensor | TensorLike, name: str | None = None) -> Any:
         with name_scope(name, "Ragged"):
             rows, operands = aligned([x, y])
             return rows.with_flat_values(function(*operands))
@@ -101,7 +103,7 @@ def aligned(values: Sequence[Any]) -> tuple[RaggedTensor, list[Any]]:
     return rows, operands
 
 
-def _broadcast(value: Any, rows: RaggedTensor) -> Any:
+def _broadcast(value: RaggedTensor, rows: RaggedTensor) -> Any:
     """Returns a dense operand as it is, if it is broadcast to the flat values, else its elements for each of them."""
     if isinstance(value, int | float | complex | bool | str | bytes):
         return value
@@ -143,7 +145,12 @@ def _string_join(inputs: Sequence[Any], separator: str = "", name: str | None = 
 
 
 @implements(where, where_v2)
-def _where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+def _where(
+    condition: Any,
+    x: RaggedTensor | TensorLike | None = None,
+    y: RaggedTensor | TensorLike | None = None,
+    name: str | None = None,
+) -> Any:
     with name_scope(name, "RaggedWhere"):
         if (x is None) != (y is None):
             raise ValueError("only one of x and y was given, expected both or neither")
@@ -158,7 +165,7 @@ def _where(condition: Any, x: Any = None, y: Any = None, name: str | None = None
 
 
 @implements(concat)
-def _concat(values: Sequence[Any], axis: Any, name: str = "concat") -> Any:
+def _concat(values: Sequence[Any], axis: TensorLike | None, name: str = "concat") -> Any:
     with name_scope(name, "RaggedConcat"):
         return joined(values, _static_axis(axis))
 
@@ -177,7 +184,9 @@ def _static_axis(axis: Any) -> int:
 
 
 @implements(expand_dims)
-def _expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Any:
+def _expand_dims(
+    input: RaggedTensor, axis: TensorLike | None = None, name: str | None = None, dim: TensorLike | None = None
+) -> Any:
     with name_scope(name, "RaggedExpandDims"):
         return expanded(input, _static_axis(dim if axis is None else axis))
 
@@ -197,7 +206,7 @@ def _squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims
         return result
 
 
-def _squeezed(value: Any, axis: int) -> Any:
+def _squeezed(value: RaggedTensor, axis: int) -> Any:
     if not isinstance(value, RaggedTensor):
         return squeeze(value, [axis])
     if axis > 1:
@@ -211,12 +220,12 @@ def _squeezed(value: Any, axis: int) -> Any:
 
 
 @implements(size)
-def _size(input: Any, name: str | None = None, out_type: DTypeLike = dtypes.int32) -> Tensor:
+def _size(input: RaggedTensor, name: str | None = None, out_type: DTypeLike = dtypes.int32) -> Tensor:
     return size(input.flat_values, name=name, out_type=out_type)
 
 
 @implements(rank)
-def _rank(input: Any, name: str | None = None) -> Tensor:
+def _rank(input: RaggedTensor, name: str | None = None) -> Tensor:
     with name_scope(name, "RaggedRank"):
         return math.add(rank(input.flat_values), input.ragged_rank)
 
@@ -240,11 +249,11 @@ def _tile(input: Any, multiples: Any, name: str | None = None) -> Any:
 
 @implements(gather)
 def _gather(
-    params: Any,
-    indices: Any,
+    params: RaggedTensor | TensorLike,
+    indices: RaggedTensor | TensorLike,
     validate_indices: bool | None = None,
     name: str | None = None,
-    axis: Any = None,
+    axis: TensorLike | None = None,
     batch_dims: int = 0,
 ) -> Any:
     if batch_dims == 1:
@@ -267,7 +276,9 @@ def _gather(
 
 
 @implements(batch_gather)
-def _batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
+def _batch_gather(
+    params: RaggedTensor | TensorLike, indices: RaggedTensor | TensorLike, name: str | None = None
+) -> Any:
     with name_scope(name, "RaggedBatchGather"):
         rows, places = convert_to_tensor_or_ragged_tensor(params), convert_to_tensor_or_ragged_tensor(indices)
         rows = rows if isinstance(rows, RaggedTensor) else RaggedTensor.from_tensor(rows)
@@ -330,7 +341,12 @@ def _masked(data: Any, mask: Any) -> Any:
 
 
 @implements(boolean_mask)
-def _boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: int | None = None) -> Any:
+def _boolean_mask(
+    tensor: RaggedTensor | TensorLike,
+    mask: RaggedTensor | TensorLike,
+    name: str = "boolean_mask",
+    axis: int | None = None,
+) -> Any:
     if axis:
         raise ValueError("boolean_mask of a RaggedTensor: only axis=0")
     return ragged_boolean_mask(tensor, mask, name)
@@ -344,7 +360,7 @@ def _embedding_lookup(params: Any, ids: Any, *args: Any, **kwargs: Any) -> Any:
 # -- reductions -------------------------------------------------------------------------------------------------------
 
 
-def _reduce_along(rows: Any, axis: int, dense: Callable[..., Any], by_segment: Callable[..., Any]) -> Any:
+def _reduce_along(rows: RaggedTensor, axis: int, dense: Callable[..., Any], by_segment: Callable[..., Any]) -> Any:
     if not isinstance(rows, RaggedTensor):
         return dense(rows, axis)
     if axis > 1:
@@ -357,7 +373,7 @@ def _reduce_along(rows: Any, axis: int, dense: Callable[..., Any], by_segment: C
     return segmented(by_segment, rows.values, columns, width)
 
 
-def segmented(by_segment: Callable[..., Any], data: Any, ids: Tensor, count: Any) -> Any:
+def segmented(by_segment: Callable[..., Any], data: RaggedTensor | TensorLike, ids: Tensor, count: TensorLike) -> Any:
     """Combines the elements that share an id; where these are rows, elements at one place of them."""
     if not isinstance(data, RaggedTensor):
         return by_segment(data, ids, count)
@@ -370,13 +386,13 @@ def segmented(by_segment: Callable[..., Any], data: Any, ids: Tensor, count: Any
     return RaggedTensor(segmented(by_segment, data.values, below, splits[-1]), splits, internal=True)
 
 
-def _reduction(dense: Any, by_segment: Any) -> Callable[..., Any]:
+def _reduction(dense: Callable[..., Any], by_segment: Any) -> Callable[..., Any]:
     def reduce(
-        input_tensor: Any,
-        axis: Any = None,
+        input_tensor: RaggedTensor,
+        axis: TensorLike | None = None,
         keepdims: bool | None = None,
         name: str | None = None,
-        reduction_indices: Any = None,
+        reduction_indices: TensorLike | None = None,
         keep_dims: bool | None = None,
     ) -> Any:
         if keepdims or keep_dims:
@@ -404,7 +420,7 @@ def reshape_axes(axes: Any) -> list[int]:
     return [int(axes)] if not hasattr(axes, "__len__") and not getattr(axes, "ndim", 0) else [int(a) for a in axes]
 
 
-def _over(rows: Any, axes: set[int], dense: Any, by_segment: Any) -> Any:
+def _over(rows: RaggedTensor, axes: set[int], dense: Callable[..., Any], by_segment: Callable[..., Any]) -> Any:
     for axis in sorted(axes, reverse=True):
         rows = _reduce_along(rows, axis, dense, by_segment)
     return rows
@@ -418,11 +434,11 @@ def _mean(rows: RaggedTensor, axes: set[int]) -> Any:
     return math.divide(total, count)
 
 
-def _all(data: Tensor, ids: Tensor, count: Any) -> Tensor:
+def _all(data: Tensor, ids: Tensor, count: TensorLike) -> Tensor:
     return segment.unsorted_segment_min(cast(data, dtypes.int32), ids, count) > 0
 
 
-def _any(data: Tensor, ids: Tensor, count: Any) -> Tensor:
+def _any(data: Tensor, ids: Tensor, count: TensorLike) -> Tensor:
     return segment.unsorted_segment_max(cast(data, dtypes.int32), ids, count) > 0
 
 
@@ -439,7 +455,12 @@ for _dense, _by_segment in (
 
 
 def _by_segment_of_rows(function: Callable[..., Any]) -> Callable[..., Any]:
-    def call(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
+    def call(
+        data: RaggedTensor | TensorLike,
+        segment_ids: RaggedTensor | TensorLike,
+        num_segments: TensorLike,
+        name: str | None = None,
+    ) -> Any:
         with name_scope(name, "RaggedSegment"):
             return segmented(function, data, convert_to_tensor(segment_ids), num_segments)
 
