@@ -53,7 +53,7 @@ def depthwise(x):
 def test_batch_normalization_becomes_part_of_a_convolution(build):
     (_, expected), (program, found) = values(build)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
-    assert "by_given" not in program
+    assert "by_moments" not in program
     assert "read_" not in program
 
 
@@ -68,7 +68,7 @@ def test_batch_normalization_becomes_part_of_a_convolution(build):
 def test_other_batch_normalization_stays(build):
     (_, expected), (program, found) = values(build)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
-    assert "by_given" in program and "read_" not in program
+    assert "by_moments" in program and "read_" not in program
 
 
 def test_nan_and_infinity_pass_a_frozen_network():

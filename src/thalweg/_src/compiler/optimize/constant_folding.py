@@ -12,6 +12,7 @@ from thalweg._src.base import dtypes
 from thalweg._src.base.dtypes import DType
 from thalweg._src.base.shapes import Shape, num_elements
 from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.ir.rewrite import Rewrite
 from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
 
 Evaluate = Callable[[Node], list[np.ndarray[Any, Any]] | None]
@@ -21,10 +22,9 @@ _LIMIT = 1 << 20  # elements; a larger constant costs more memory than it saves 
 
 def fold(step: StepGraph, evaluate: Evaluate) -> None:
     """Replaces pure nodes whose inputs are constants, or whose value follows from static shapes, by constants."""
-    replaced: dict[Output, Output] = {}
-    moved: dict[Node, Node] = {}
+    rewrite = Rewrite(step)
     for node in step.nodes:
-        node.inputs = [replaced.get(output, output) for output in node.inputs]
+        node.inputs = [rewrite.outputs.get(output, output) for output in node.inputs]
         values = _values(node, evaluate)
         if values is None:
             continue
@@ -34,10 +34,9 @@ def fold(step: StepGraph, evaluate: Evaluate) -> None:
             constant = node.like(
                 "Const", [], attrs, name=name, dtypes=[node.dtypes[index]], shapes=[value.shape], controls=[]
             )
-            replaced[Output(node, index)] = Output(constant, 0)
-            moved.setdefault(node, constant)
-    if replaced:
-        step.rewrite(replaced, moved)
+            rewrite.outputs[Output(node, index)] = Output(constant, 0)
+            rewrite.nodes.setdefault(node, constant)
+    rewrite.apply()
 
 
 def _values(node: Node, evaluate: Evaluate) -> list[np.ndarray[Any, Any]] | None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
+from thalweg._src.graph.ir.rewrite import Rewrite
+from thalweg._src.graph.ir.step_graph import Node, StepGraph
 
 _LIMIT = 1 << 12  # bytes of a constant that are compared
 
@@ -14,25 +15,22 @@ _LIMIT = 1 << 12  # bytes of a constant that are compared
 def eliminate_common_subexpressions(step: StepGraph) -> None:
     """Replaces each pure node by an earlier one with the same type, inputs, controls, attributes and device."""
     first: dict[Any, Node] = {}
-    replaced: dict[Output, Output] = {}
-    moved: dict[Node, Node] = {}
+    rewrite = Rewrite(step)
+    outputs, nodes = rewrite.outputs, rewrite.nodes
     for node in step.nodes:
-        node.inputs = [replaced.get(output, output) for output in node.inputs]
-        if replaced and node.guard:
-            node.guard = tuple((replaced.get(predicate, predicate), side) for predicate, side in node.guard)
-        if moved and node.controls:
-            node.controls = list(dict.fromkeys(moved.get(c, c) for c in node.controls))
+        node.inputs = [outputs.get(output, output) for output in node.inputs]
+        if outputs and node.guard:
+            node.guard = tuple((outputs.get(predicate, predicate), side) for predicate, side in node.guard)
+        if nodes and node.controls:
+            node.controls = list(dict.fromkeys(nodes.get(control, control) for control in node.controls))
         if node.definition.stateful or node.definition.waits or not node.dtypes or node.type == "Placeholder":
             continue
         key = _key(node)
         if key is None:
             continue
-        known = first.setdefault(key, node)
-        if known is not node:
-            moved[node] = known
-            replaced.update((Output(node, i), Output(known, i)) for i in range(len(node.dtypes)))
-    if moved:
-        step.rewrite(replaced, moved)
+        if first.setdefault(key, node) is not node:
+            rewrite.replace(node, first[key])
+    rewrite.apply()
 
 
 def _key(node: Node) -> Any:

@@ -8,26 +8,25 @@ from typing import Any
 import numpy as np
 
 from thalweg._src.base import dtypes
+from thalweg._src.compiler.optimize.match import Pattern, Uses, matches
+from thalweg._src.graph.ir.rewrite import Rewrite
 from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
 
 Array = np.ndarray[Any, Any]
-_NORMALIZATIONS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
-_CONVOLUTIONS = ("Conv2D", "DepthwiseConv2dNative")
+_CONVOLUTION = Pattern("Conv2D|DepthwiseConv2dNative")
+_NORMALIZED = Pattern("FusedBatchNorm|FusedBatchNormV2|FusedBatchNormV3", _CONVOLUTION)
 
 
 def freeze(step: StepGraph, value_of: Callable[[Node], Array | None]) -> None:
     """Replaces reads of variables by their values, given the nodes of their handles, unless the step changes some."""
     if any(node.facts.writes for node in step.everything()):
         return
-    replaced: dict[Output, Output] = {}
-    moved: dict[Node, Node] = {}
+    rewrite = Rewrite(step)
     for node in step.nodes:
         value = value_of(node.inputs[0].node) if node.type == "ReadVariableOp" else None
         if value is not None:
-            moved[node] = _constant(node, node.name, value)
-            replaced[Output(node, 0)] = Output(moved[node], 0)
-    if replaced:
-        step.rewrite(replaced, moved)
+            rewrite.replace(node, _constant(node, node.name, value))
+    rewrite.apply()
 
 
 def _constant(like: Node, name: str, value: Array) -> Node:
@@ -38,39 +37,47 @@ def _constant(like: Node, name: str, value: Array) -> Node:
 
 def fold_batch_norms(step: StepGraph) -> None:
     """Makes batch normalization with constant moments part of the filter and the bias of the convolution before it."""
-    consumers = step.consumers()
-    kept = {output for node in step.nodes for output in node.inputs} | set(step.fetches)
-    replaced: dict[Output, Output] = {}
-    moved: dict[Node, Node] = {}
-    for node in step.nodes:
-        if node.type not in _NORMALIZATIONS or node.attrs["is_training"] or node.controls:
+    uses, rewrite = Uses(step), Rewrite(step)
+    for normalization, convolution in matches(step, _NORMALIZED):
+        if normalization.attrs["is_training"] or normalization.controls or not uses.only(convolution, normalization):
             continue
-        convolution = node.inputs[0].node
-        only = consumers[convolution] == [node] and Output(convolution, 0) not in step.fetches
-        if only and not any(Output(node, index) in kept for index in range(1, len(node.dtypes))):
-            folded = _folded(convolution, node)
-            if folded is not None:
-                moved[node] = folded
-                replaced[Output(node, 0)] = Output(folded, 0)
-    if replaced:
-        step.rewrite(replaced, moved)
+        moments = [Output(normalization, index) for index in range(1, len(normalization.dtypes))]
+        folded = None if any(map(uses.has, moments)) else _folded(convolution, normalization)
+        if folded is not None:
+            rewrite.replace(normalization, folded)
+    rewrite.apply()
+
+
+def per_channel(epsilon: float, gamma: Any, beta: Any, mean: Any, variance: Any) -> tuple[Array, Array]:
+    """Returns by what batch normalization with constant moments multiplies each channel, and what it adds."""
+    gamma, beta, mean, variance = (np.asarray(values, np.float64) for values in (gamma, beta, mean, variance))
+    factors = gamma / np.sqrt(variance + epsilon)
+    return factors, beta - mean * factors
+
+
+def scaled_weights(product: str, weights: Array, factors: Array, transposed: bool = False) -> Array:
+    """Returns the weights with which a convolution or matrix product has its channels multiplied by factors."""
+    if product == "DepthwiseConv2dNative":
+        factors = factors.reshape(weights.shape[2:])
+    elif transposed:
+        factors = factors[:, None]
+    scaled: Array = (weights * factors).astype(np.float32)
+    return scaled
 
 
 def _folded(convolution: Node, normalization: Node) -> Node | None:
     """Returns the bias node that takes the place of a normalization."""
-    if convolution.type not in _CONVOLUTIONS or convolution.attrs["data_format"] != "NHWC":
+    if any(node.attrs["data_format"] != "NHWC" for node in (convolution, normalization)):
         return None
-    if normalization.attrs["data_format"] != "NHWC" or convolution.dtypes[0] is not dtypes.float32:
+    if convolution.dtypes[0] is not dtypes.float32:
         return None
     filter, *moments = convolution.constant(1), *(normalization.constant(index) for index in range(1, 5))
     if filter is None or any(each is None for each in moments):
         return None
-    scale, offset, mean, variance = (np.asarray(each, np.float64) for each in moments)
-    factor = scale / np.sqrt(variance + normalization.attrs["epsilon"])
-    is_depthwise = convolution.type == "DepthwiseConv2dNative"
-    scaled = filter * factor.reshape(filter.shape[-2:] if is_depthwise else -1)
-    kernel = _constant(convolution, f"{convolution.name}/_folded_filter", scaled.astype(np.float32))
-    bias = _constant(convolution, f"{convolution.name}/_folded_bias", (offset - mean * factor).astype(np.float32))
+    factors, offsets = per_channel(normalization.attrs["epsilon"], *moments)
+    scaled = scaled_weights(convolution.type, filter, factors)
+    kernel = _constant(convolution, f"{convolution.name}/_folded_filter", scaled)
+    bias = _constant(convolution, f"{convolution.name}/_folded_bias", offsets.astype(np.float32))
     product = convolution.like(
         convolution.type,
         [convolution.inputs[0], Output(kernel, 0)],

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src.base import dtypes
+from thalweg._src.compiler.optimize.match import ANY, Pattern, Uses, match
+from thalweg._src.graph.ir.rewrite import Rewrite
 from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph, descendants
 
 
@@ -26,69 +28,61 @@ _LOSSES = {
 
 def _leave_out_gradients(step: StepGraph) -> None:
     """Computes only the loss where the gradient, the second output of its op, is unused."""
-    losses = [node for node in step.nodes if node.type in _LOSSES]
-    used = {output for node in step.nodes for output in node.inputs}.union(step.fetches) if losses else set()
-    made = {
-        node: node.like(_LOSSES[node.type], node.inputs, node.attrs, dtypes=node.dtypes[:1], shapes=node.shapes[:1])
-        for node in losses
-        if Output(node, 1) not in used
-    }
-    if made:
-        step.rewrite({Output(node, 0): Output(loss, 0) for node, loss in made.items()}, made)
+    uses, rewrite = Uses(step), Rewrite(step)
+    for node in step.nodes:
+        if node.type in _LOSSES and not uses.has(Output(node, 1)):
+            outputs = {"dtypes": node.dtypes[:1], "shapes": node.shapes[:1]}
+            rewrite.replace(node, node.like(_LOSSES[node.type], node.inputs, node.attrs, **outputs))
+    rewrite.apply()
 
 
 # -- bias and activation ----------------------------------------------------------------------------------------------
 
 
+_PRODUCT = Pattern("MatMul|Conv2D")
+_BIASED = Pattern("BiasAdd|Add|AddV2", _PRODUCT)
+_BIASED_SECOND = Pattern("Add|AddV2", ANY, _PRODUCT)
+
+
 def _fuse_bias(step: StepGraph) -> None:
     """Fuses bias and ReLU into matrix products and convolutions, so that `relu(x @ w + b)` is one pass over memory."""
-    consumers = step.consumers()
-    fetched = set(step.fetches)
-    replaced: dict[Output, Output] = {}
-    moved: dict[Node, Node] = {}
-
-    def only_for(node: Node, consumer: Node) -> bool:
-        return consumers[node] == [consumer] and Output(node, 0) not in fetched and not consumer.controls
-
+    uses, rewrite = Uses(step), Rewrite(step)
     for node in step.nodes:
-        product, bias = _bias_of(node)
-        if product is None or bias is None or not only_for(product, node) or product.dtypes[0] not in dtypes.FLOATING:
+        product, bias = _bias_of(node) or (None, None)
+        if product is None or bias is None or product.dtypes[0] not in dtypes.FLOATING:
+            continue
+        if node.controls or not uses.only(product, node):
             continue
         last = node
         fused_ops: tuple[str, ...] = ("BiasAdd",)
-        follower = consumers[node][0] if len(consumers[node]) == 1 else None
-        if follower is not None and follower.type == "Relu" and only_for(node, follower):
-            last, fused_ops = follower, ("BiasAdd", "Relu")
-        op_type = "_FusedMatMul" if product.type == "MatMul" else "_FusedConv2D"
+        for follower in uses.consumers[node][:1]:
+            if follower.type == "Relu" and not follower.controls and uses.only(node, follower):
+                last, fused_ops = follower, ("BiasAdd", "Relu")
         attrs = {**product.attrs, "num_args": 1, "fused_ops": fused_ops, "epsilon": 0.0}
         attrs.update({"TArgs": (product.dtypes[0],), "num_host_args": 0} if product.type == "Conv2D" else {})
-        fused = last.like(op_type, [*product.inputs, bias], attrs, controls=list(product.controls))
-        for old in {node, last}:
-            moved[old] = fused
-        replaced[Output(last, 0)] = Output(fused, 0)
-    if replaced:
-        step.rewrite(replaced, moved)
+        fused = last.like(f"_Fused{product.type}", [*product.inputs, bias], attrs, controls=list(product.controls))
+        rewrite.replace(node, fused)
+        rewrite.replace(last, fused)
+    rewrite.apply()
 
 
-def _bias_of(node: Node) -> tuple[Node | None, Output | None]:
+def _bias_of(node: Node) -> tuple[Node, Output] | None:
     """Returns the product and the bias, if a node adds a bias to a product."""
-    if node.type == "BiasAdd" and node.attrs["data_format"] == "NHWC":
+    if match(node, _BIASED):
         product, bias = node.inputs
-    elif node.type in ("Add", "AddV2"):
-        product, bias = node.inputs
-        if bias.node.type in ("MatMul", "Conv2D") and product.node.type not in ("MatMul", "Conv2D"):
-            product, bias = bias, product
+    elif match(node, _BIASED_SECOND):
+        bias, product = node.inputs
     else:
-        return None, None
+        return None
     shape, bias_shape = product.shape, bias.shape
-    if product.node.type not in ("MatMul", "Conv2D") or shape is None or bias_shape is None:
-        return None, None
-    fits = len(bias_shape) == 1 and bias_shape[0] is not None and bias_shape[0] == shape[-1]
-    if product.node.type == "MatMul" and node.type != "BiasAdd" and None not in shape and bias_shape == shape:
-        fits = True
-    if product.node.type == "Conv2D" and product.node.attrs["data_format"] != "NHWC":
-        return None, None
-    return (product.node, bias) if fits else (None, None)
+    if shape is None or bias_shape is None:
+        return None
+    if any(user.attrs.get("data_format", "NHWC") != "NHWC" for user in (node, product.node)):
+        return None
+    is_vector = len(bias_shape) == 1 and bias_shape[0] is not None and bias_shape[0] == shape[-1]
+    may_be_matrix = product.node.type == "MatMul" and node.type != "BiasAdd"
+    is_matrix = may_be_matrix and None not in shape and bias_shape == shape
+    return (product.node, bias) if is_vector or is_matrix else None
 
 
 # -- optimizer updates ------------------------------------------------------------------------------------------------
@@ -110,13 +104,13 @@ def _group_updates(step: StepGraph, op_type: str, group_type: str, variables: in
             shared = tuple(output for i, output in enumerate(node.inputs) if i in _shared(node, variables))
             attrs = tuple((k, v) for k, v in node.attrs.items() if not k.startswith("_"))
             alike.setdefault((shared, attrs, node.device, node.guard), []).append(node)
-    moved: dict[Node, Node] = {}
+    rewrite = Rewrite(step)
     for members in alike.values():
         if len(members) > 1 and _are_independent(step, members):
             group = _group(members, group_type, variables)
-            moved.update(dict.fromkeys(members, group))
-    if moved:
-        step.rewrite({}, moved)
+            for node in members:
+                rewrite.replace(node, group)
+    rewrite.apply()
 
 
 def _shared(node: Node, variables: int) -> list[int]:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from thalweg._src.base import dtypes
+from thalweg._src.compiler.optimize.match import ANY, Pattern, Uses, matches
+from thalweg._src.graph.ir.rewrite import Rewrite
 from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
 
+_POOL = Pattern("MaxPool|_MaxPoolIndexed")
 # The input of a monotonic node, and a function that rebuilds the node after a pool.
 Peeled = tuple[Output, Callable[[Node], Node]] | None
 
@@ -15,7 +18,7 @@ def simplify_pooling(step: StepGraph) -> None:
     """Applies the pooling rewrites that save work on every device."""
     _keep_pooling_indices(step)
     _clip_before_pooling(step)
-    _sum_before_spreading(step)
+    _sum_before_scattering(step)
     _pool_before(step, _relu)
 
 
@@ -32,33 +35,16 @@ def pool_before_bias(step: StepGraph) -> None:
 
 def _keep_pooling_indices(step: StepGraph) -> None:
     """Makes a MaxPool return the indices of its maxima if the step computes its gradient as well."""
-    pools = {
-        Output(node, 0): node for node in step.nodes if node.type == "MaxPool" and node.dtypes[0] in dtypes.FLOATING
-    }
-    grads = [n for n in step.nodes if n.type == "MaxPoolGrad" and n.inputs[1] in pools]
-    indexed: dict[Node, Node] = {}
-    replaced: dict[Output, Output] = {}
-    moved: dict[Node, Node] = {}
-    for grad in grads:
-        pool = pools[grad.inputs[1]]
-        if grad.inputs[0] != pool.inputs[0]:
+    rewrite = Rewrite(step)
+    for grad, pool in matches(step, Pattern("MaxPoolGrad", ANY, Pattern("MaxPool"))):
+        if pool.dtypes[0] not in dtypes.FLOATING or grad.inputs[0] != pool.inputs[0]:
             continue
-        if pool not in indexed:
-            shape = pool.shapes[0]
-            indexed[pool] = pool.like(
-                "_MaxPoolIndexed",
-                pool.inputs,
-                pool.attrs,
-                dtypes=[pool.dtypes[0], dtypes.int64],
-                shapes=[shape, shape],
-            )
-            replaced[Output(pool, 0)] = Output(indexed[pool], 0)
-            moved[pool] = indexed[pool]
-        made = grad.like("_MaxPoolIndexedGrad", [grad.inputs[0], Output(indexed[pool], 1), grad.inputs[2]], pool.attrs)
-        replaced[Output(grad, 0)] = Output(made, 0)
-        moved[grad] = made
-    if replaced:
-        step.rewrite(replaced, moved)
+        if pool not in rewrite.nodes:
+            outputs = {"dtypes": [pool.dtypes[0], dtypes.int64], "shapes": [pool.shapes[0]] * 2}
+            rewrite.replace(pool, pool.like("_MaxPoolIndexed", pool.inputs, pool.attrs, **outputs))
+        inputs = [grad.inputs[0], Output(rewrite.nodes[pool], 1), grad.inputs[2]]
+        rewrite.replace(grad, grad.like("_MaxPoolIndexedGrad", inputs, pool.attrs))
+    rewrite.apply()
 
 
 def _clip_before_pooling(step: StepGraph) -> None:
@@ -67,39 +53,27 @@ def _clip_before_pooling(step: StepGraph) -> None:
     The pool's gradient is nonzero only at the maxima, so that masking by the pooled result or by the ReLU's output is
     the same; and the ReLU's output need not be kept until the backward pass.
     """
-    consumers = step.consumers()
-    replaced: dict[Output, Output] = {}
-    moved: dict[Node, Node] = {}
-    for node in step.nodes:
-        spread, position = node.inputs[0] if node.type == "ReluGrad" else (None, 0)
-        if spread is None or spread.type != "_MaxPoolIndexedGrad" or node.inputs[1] != spread.inputs[0]:
+    uses, rewrite = Uses(step), Rewrite(step)
+    for clip, scatter, pool in matches(step, Pattern("ReluGrad", Pattern("_MaxPoolIndexedGrad", ANY, _POOL))):
+        clipped = scatter.inputs[0]
+        is_relu = clipped.node.type == "Relu" or "Relu" in clipped.node.attrs.get("fused_ops", ())
+        if not is_relu or clip.inputs[1] != clipped or not uses.only(scatter, clip):
             continue
-        clipped = spread.inputs[0].node
-        is_relu = clipped.type == "Relu" or "Relu" in clipped.attrs.get("fused_ops", ())
-        if not is_relu or consumers[spread] != [node] or Output(spread, position) in step.fetches:
-            continue
-        pool = spread.inputs[1].node
-        shape = pool.shapes[0]
-        waits = list(dict.fromkeys([*node.controls, *spread.controls]))
-        clip = node.like("ReluGrad", [spread.inputs[2], Output(pool, 0)], node.attrs, shapes=[shape], controls=waits)
-        made = spread.like(spread.type, [*spread.inputs[:2], Output(clip, 0)], spread.attrs)
-        replaced[Output(node, 0)] = Output(made, 0)
-        moved[node] = made
-    if replaced:
-        step.rewrite(replaced, moved)
+        controls = list(dict.fromkeys([*clip.controls, *scatter.controls]))
+        inputs = [scatter.inputs[2], Output(pool, 0)]
+        pooled_clip = clip.like("ReluGrad", inputs, clip.attrs, shapes=[pool.shapes[0]], controls=controls)
+        inputs = [*scatter.inputs[:2], Output(pooled_clip, 0)]
+        rewrite.replace(clip, scatter.like(scatter.type, inputs, scatter.attrs))
+    rewrite.apply()
 
 
-def _sum_before_spreading(step: StepGraph) -> None:
+def _sum_before_scattering(step: StepGraph) -> None:
     """Computes BiasAddGrad at pooled resolution, before the max-pool backward, which only scatters the same values."""
-    made = {
-        node: node.like(node.type, [node.inputs[0].node.inputs[2]], node.attrs)
-        for node in step.nodes
-        if node.type == "BiasAddGrad"
-        and node.inputs[0].node.type == "_MaxPoolIndexedGrad"
-        and _keeps_channels(node.inputs[0].node, node)
-    }
-    if made:
-        step.rewrite({Output(node, 0): Output(sum, 0) for node, sum in made.items()}, made)
+    rewrite = Rewrite(step)
+    for total, scatter in matches(step, Pattern("BiasAddGrad", Pattern("_MaxPoolIndexedGrad"))):
+        if _keeps_channels(scatter, total):
+            rewrite.replace(total, total.like(total.type, [scatter.inputs[2]], total.attrs))
+    rewrite.apply()
 
 
 def _keeps_channels(pool: Node, bias: Node) -> bool:
@@ -110,28 +84,24 @@ def _keeps_channels(pool: Node, bias: Node) -> bool:
 
 def _pool_before(step: StepGraph, peel: Callable[[Node, Node], Peeled]) -> None:
     """Moves a pool before a monotonic node, which then processes, say, a quarter of the values."""
-    consumers = step.consumers()
-    replaced: dict[Output, Output] = {}
-    moved: dict[Node, Node] = {}
-    for pool in step.nodes:
-        before, index = pool.inputs[0] if pool.type in ("MaxPool", "_MaxPoolIndexed") else (None, 0)
-        if before is None or Output(before, index) in step.fetches or before in step.targets or pool.controls:
+    uses, rewrite = Uses(step), Rewrite(step)
+    for (pool,) in matches(step, _POOL):
+        pooled = pool.inputs[0]
+        if pooled in step.fetches or pooled.node in step.targets or pool.controls:
             continue
         # The pool's gradient op uses only the shape of the pool's input.
-        if any(user is not pool and user.type != "_MaxPoolIndexedGrad" for user in consumers[before]):
+        if any(user is not pool and user.type != "_MaxPoolIndexedGrad" for user in uses.consumers[pooled.node]):
             continue
-        peeled = peel(before, pool) if pool.dtypes[0] in dtypes.FLOATING else None
+        peeled = peel(pooled.node, pool) if pool.dtypes[0] in dtypes.FLOATING else None
         if peeled is None:
             continue
-        source, again = peeled
-        made = pool.like(pool.type, [source], pool.attrs, name=f"{pool.name}/_first")
-        last = again(made)
-        replaced[Output(pool, 0)] = Output(last, 0)
-        replaced.update((Output(pool, i), Output(made, i)) for i in range(1, len(pool.dtypes)))
-        replaced[Output(before, index)] = source
-        moved.update({pool: last, before: source.node})
-    if replaced:
-        step.rewrite(replaced, moved)
+        source, rebuild = peeled
+        first = pool.like(pool.type, [source], pool.attrs, name=f"{pool.name}/_first")
+        rewrite.replace(pool, first)  # the indices of the maxima, if it returns them
+        rewrite.replace(pool, rebuild(first))
+        rewrite.outputs[pooled] = source
+        rewrite.nodes[pooled.node] = source.node
+    rewrite.apply()
 
 
 def _relu(node: Node, pool: Node) -> Peeled:

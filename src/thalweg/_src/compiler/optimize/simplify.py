@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src.base.shapes import Shape
+from thalweg._src.graph.ir.rewrite import Rewrite
 from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
 
 # A rule returns an existing output with the node's value, a replacement node, or None.
@@ -17,8 +18,7 @@ _rules: dict[str, list[Rule]] = {}
 
 def simplify(step: StepGraph) -> None:
     """Applies the rules in topological order, so that inputs are simplified first."""
-    replaced: dict[Output, Output] = {}
-    moved: dict[Node, Node] = {}
+    rewrite = Rewrite(step)
     waits: dict[Output, list[Node]] = {}  # control inputs that consumers inherit from a removed Identity
     kept = {*step.roots(), *(control for node in step.nodes for control in node.controls)}
     for node in step.nodes:
@@ -26,10 +26,10 @@ def simplify(step: StepGraph) -> None:
             needed = [*node.inputs, *(predicate for predicate, _ in node.guard)]
             late = [control for output in needed for control in waits.get(output, ())]
             node.controls = list(dict.fromkeys([*node.controls, *late])) if late else node.controls
-        node.inputs = [replaced.get(output, output) for output in node.inputs]
+        node.inputs = [rewrite.outputs.get(output, output) for output in node.inputs]
         if node.controls and node.type == "Identity" and node not in kept:
             output = Output(node, 0)
-            replaced[output], waits[output] = node.inputs[0], node.controls
+            rewrite.outputs[output], waits[output] = node.inputs[0], node.controls
             continue
         if node.controls:
             continue  # its order is observable
@@ -37,11 +37,9 @@ def simplify(step: StepGraph) -> None:
             result = rule(node)
             if result is not None:
                 output = Output(result, 0) if isinstance(result, Node) else result
-                replaced[Output(node, 0)] = output
-                moved[node] = output[0]
+                rewrite.outputs[Output(node, 0)], rewrite.nodes[node] = output, output.node
                 break
-    if replaced:
-        step.rewrite(replaced, moved)
+    rewrite.apply()
 
 
 def rule(*types: str) -> Callable[[Rule], Rule]:

@@ -17,6 +17,7 @@ from thalweg._src.base import dtypes, errors
 from thalweg._src.base.dtypes import DType
 from thalweg._src.base.shapes import compatible, show
 from thalweg._src.compiler.partition.transfer import receive, send
+from thalweg._src.graph.ir.rewrite import Rewrite
 from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
 from thalweg._src.graph.op_def import OPS
 from thalweg._src.graph.source_line import made_at
@@ -81,22 +82,13 @@ def lower_collectives(partitions: dict[str, StepGraph], is_connected: bool) -> N
     is_connected: whether this process is a task of a cluster, so that members may be at other tasks
     """
     instances = _instances(partitions)
-    rewrites: dict[int, _Rewrite] = {}
+    rewrites: dict[int, Rewrite] = {}  # a collective may use the result of another
     for number, instance in enumerate(instances, 1):
         _check(instance, is_connected)
         if instance.size > 1:  # otherwise its kernel returns the input
             _Lowering(instance, number / (len(instances) + 1), rewrites).lower()
     for rewrite in rewrites.values():
         rewrite.graph.rewrite(rewrite.outputs, rewrite.nodes)
-
-
-@dataclass(slots=True)
-class _Rewrite:
-    """The changes to one graph, applied together since a collective may use the result of another."""
-
-    graph: StepGraph
-    outputs: dict[Output, Output] = field(default_factory=dict)
-    nodes: dict[Node, Node] = field(default_factory=dict)
 
 
 def _instances(partitions: dict[str, StepGraph]) -> list[Instance]:
@@ -195,7 +187,7 @@ class _Lowering:
     collectives whose values come from one node the same at all tasks.
     """
 
-    def __init__(self, instance: Instance, fraction: float, rewrites: dict[int, _Rewrite]) -> None:
+    def __init__(self, instance: Instance, fraction: float, rewrites: dict[int, Rewrite]) -> None:
         self._instance = instance
         self._root, *self._others = instance.members
         self._rewrites = rewrites
@@ -233,8 +225,8 @@ class _Lowering:
         rewrite.outputs[Output(member.node, 0)] = result
         rewrite.nodes[member.node] = after
 
-    def _rewrite(self, member: Member) -> _Rewrite:
-        return self._rewrites.setdefault(id(member.graph), _Rewrite(member.graph))
+    def _rewrite(self, member: Member) -> Rewrite:
+        return self._rewrites.setdefault(id(member.graph), Rewrite(member.graph))
 
     def _add(self, member: Member, op: str, inputs: list[Output], attrs: dict[str, Any], **changes: Any) -> Node:
         """Adds a node to the graph of a member, with the member's name, control dependencies and guard."""
