@@ -72,7 +72,7 @@ def _folded(convolution: Node, normalization: Node) -> Node | None:
     if convolution.dtypes[0] is not dtypes.float32:
         return None
     filter, *moments = convolution.constant(1), *(normalization.constant(index) for index in range(1, 5))
-    if filter is None or any(each is None for each in moments):
+    if filter is None or any(moment is None for moment in moments):
         return None
     factors, offsets = per_channel(normalization.attrs["epsilon"], *moments)
     scaled = scaled_weights(convolution.type, filter, factors)

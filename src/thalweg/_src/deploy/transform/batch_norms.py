@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from thalweg._src.compiler.optimize.freeze import per_channel, scaled_weights
 from thalweg._src.deploy.transform.nodes import (
     Array,
     Nodes,
@@ -52,11 +53,11 @@ def _folded(graph_def: Any, context: Context, fold: Any) -> Any:
     nodes = Nodes(graph_def)
     replaced: dict[str, list[Any]] = {}
     for node in graph_def.node:
-        made = fold(node, nodes, context)
-        if made is not None:
-            replaced[node.name] = made
-    kept = [each for node in graph_def.node for each in replaced.get(node.name, [node])]
-    return used_by(with_nodes(graph_def, kept), context.outputs)
+        replacements = fold(node, nodes, context)
+        if replacements is not None:
+            replaced[node.name] = replacements
+    folded = [replacement for node in graph_def.node for replacement in replaced.get(node.name, [node])]
+    return used_by(with_nodes(graph_def, folded), context.outputs)
 
 
 def _fold_multiplication(node: Any, nodes: Nodes, context: Context) -> list[Any] | None:
@@ -97,19 +98,14 @@ def _channels_first(node: Any) -> bool:
 
 def _scaled(product: _Product, scale: Array, name: str, controls: list[str]) -> list[Any]:
     """Returns a product, under another name, whose weights are scaled by channel."""
-    weights = product.weights
-    if product.node.op == "MatMul" and attr_of(product.node, "transpose_b").b:
-        factors = scale[:, None]
-    elif product.node.op.startswith("Depthwise"):
-        factors = scale.reshape(weights.shape[2:])
-    else:
-        factors = scale
-    constant = constant_node(f"{name}/weights", (weights * factors).astype(np.float32))
+    transposed = product.node.op == "MatMul" and attr_of(product.node, "transpose_b").b
+    weights = scaled_weights(product.node.op, product.weights, scale, transposed)
+    constant = constant_node(f"{name}/weights", weights)
     constant.device = product.node.device
-    made = copied(product.node)
-    made.name, made.input[1] = name, constant.name
-    made.input.extend(controls)
-    return [constant, made]
+    scaled = copied(product.node)
+    scaled.name, scaled.input[1] = name, constant.name
+    scaled.input.extend(controls)
+    return [constant, scaled]
 
 
 def _fold_normalization(node: Any, nodes: Nodes, context: Context) -> list[Any] | None:
@@ -119,19 +115,19 @@ def _fold_normalization(node: Any, nodes: Nodes, context: Context) -> list[Any] 
     product = _product(node.input[0], nodes, context)
     if product is None or product.node.op == "MatMul" or any(value is None for value in values):
         return None
-    scale, offset = _affine(node, [np.asarray(value, np.float64) for value in values])
+    scale, offset = _per_channel(node, values)
     if scale.size != _channels(product):
         return None
     if product.bias is not None:
         offset = offset + product.bias * scale
-    made = _scaled(product, scale, f"{node.name}/{product.node.op}", [])
+    scaled = _scaled(product, scale, f"{node.name}/{product.node.op}", [])
     bias = constant_node(f"{node.name}/bias", offset.astype(np.float32))
     bias.device = node.device
-    added = new_node("BiasAdd", node.name, [made[-1].name, bias.name, *control_inputs(node)], node.device)
+    added = new_node("BiasAdd", node.name, [scaled[-1].name, bias.name, *control_inputs(node)], node.device)
     added.attr["T"].CopyFrom(product.node.attr["T"])
     if "data_format" in product.node.attr:
         added.attr["data_format"].CopyFrom(product.node.attr["data_format"])
-    return [*made, bias, added]
+    return [*scaled, bias, added]
 
 
 def _is_inference(node: Any, nodes: Nodes) -> bool:
@@ -143,15 +139,12 @@ def _is_inference(node: Any, nodes: Nodes) -> bool:
     return not trains and others <= {node.name, f"{node.name}:0"}
 
 
-def _affine(node: Any, values: list[Array]) -> tuple[Array, Array]:
+def _per_channel(node: Any, values: list[Any]) -> tuple[Array, Array]:
     """Returns by what normalization multiplies each channel, and what it adds."""
-    if node.op == _OLD:
-        mean, variance, beta, gamma = values
-        if not attr_of(node, "scale_after_normalization").b:
-            gamma = np.ones_like(gamma)
-        epsilon = attr_of(node, "variance_epsilon").f
-    else:
-        gamma, beta, mean, variance = values
+    if node.op != _OLD:
         epsilon = attr_of(node, "epsilon").f if "epsilon" in node.attr else 1e-4
-    scale = gamma / np.sqrt(variance + epsilon)
-    return scale, beta - mean * scale
+        return per_channel(epsilon, *values)
+    mean, variance, beta, gamma = values
+    if not attr_of(node, "scale_after_normalization").b:
+        gamma = np.ones_like(gamma)
+    return per_channel(attr_of(node, "variance_epsilon").f, gamma, beta, mean, variance)

@@ -1,4 +1,11 @@
-"""Reading and building of GraphDefs: nodes by name, consumers, constants, other names for inputs."""
+"""Reading and building of GraphDefs: nodes by name, consumers, constants, other names for inputs.
+
+The transforms are defined on GraphDefs, and work on them rather than on the compiler's StepGraph: what they leave alone
+has to come out as it went in. A StepGraph has no place for much of that: ops that are not known here, attributes of
+other programs, colocation, functions that nothing calls yet, Enter and NextIteration, the names of nodes that the
+compiler renames, and their order. What is the same in both forms is shared: facts of ops, the arithmetic of batch
+normalization (`compiler/optimize/freeze.py`), the walk over a graph, and the evaluation of constants, by a session.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +19,7 @@ from thalweg._src.base.dtypes import as_dtype
 from thalweg._src.graph.graphdef import message_type, write_attr
 from thalweg._src.graph.op_def import OPS
 from thalweg._src.graph.tensor_proto import array_proto, constant_array
+from thalweg._src.graph.walk import reachable
 from thalweg._src.runtime.session.freezing import source_of, without_nodes
 
 Array = np.ndarray[Any, Any]
@@ -74,9 +82,9 @@ def new_node(op: str, name: str, inputs: Iterable[str], device: str = "", **attr
     definition = OPS.lookup(op)
     message = message_type("NodeDef")(name=name, op=op, device=device)
     message.input.extend(inputs)
-    for key, known in definition.attrs.items():
+    for key, attr in definition.attrs.items():
         if key in attrs or key in definition.defaults:
-            write_attr(message.attr[key], attrs.get(key, definition.defaults.get(key)), known.kind)
+            write_attr(message.attr[key], attrs.get(key, definition.defaults.get(key)), attr.kind)
     return message
 
 
@@ -128,13 +136,13 @@ def _renamed_group(group: bytes, names: Mapping[str, str]) -> bytes:
 def used_by(graph_def: Any, outputs: Iterable[str], stops: Iterable[str] = ()) -> Any:
     """Returns the part of a GraphDef that outputs depend on, up to the nodes at which it stops."""
     nodes = {node.name: node for node in graph_def.node}
-    stopped, found, waiting = set(stops), set(), [source_of(name) for name in outputs]
-    for name in waiting:
+    roots, stopped = [source_of(name) for name in outputs], set(stops)
+    for name in roots:
         if name not in nodes:
             raise ValueError(f"the graph has no node {name!r}")
-    while waiting:
-        name = waiting.pop()
-        if name in nodes and name not in found:
-            found.add(name)
-            waiting += [] if name in stopped else [source_of(text) for text in nodes[name].input]
-    return with_nodes(graph_def, [node for node in graph_def.node if node.name in found])
+
+    def sources(name: str) -> Iterable[str]:
+        return map(source_of, nodes[name].input) if name in nodes and name not in stopped else ()
+
+    needed = reachable(roots, sources)
+    return with_nodes(graph_def, [node for node in graph_def.node if node.name in needed])
