@@ -24,7 +24,7 @@ def _forward(w: GraphWriter, same: dict[str, str], casts: dict[str, tuple[str, i
     same, casts, seen = dict(same), dict(casts), dict(seen)
     sizes = {name for node in w.nodes if node.type in ("Shape", "Size") for name in node.outputs}
     outputs = set(w.outputs)
-    kept = []
+    nodes = []
     for node in w.nodes:
         node.inputs = [same.get(name, name) for name in node.inputs]
         for graph in node.subgraphs():
@@ -49,8 +49,8 @@ def _forward(w: GraphWriter, same: dict[str, str], casts: dict[str, tuple[str, i
                 same[result] = seen[key]
                 continue
             seen[key] = result
-        kept.append(node)
-    w.nodes = kept
+        nodes.append(node)
+    w.nodes = nodes
 
 
 def _is_index(number: int) -> bool:
@@ -66,22 +66,22 @@ def _key(node: OnnxNode) -> object:
 
 def _name_outputs(w: GraphWriter) -> None:
     """Lets the node that computes an output of the model have it under its name, instead of an identity."""
-    made = {name: node for node in w.nodes for name in node.outputs}
+    producers = {name: node for node in w.nodes for name in node.outputs}
     renamed: dict[str, str] = {}
-    kept = []
+    nodes = []
     for node in w.nodes:
         source = node.inputs[0] if node.inputs else ""
         if (
             node.type == "Identity"
             and node.outputs[0] in w.outputs
-            and source in made
+            and source in producers
             and source not in renamed
             and source not in w.outputs
         ):
             renamed[source] = node.outputs[0]
         else:
-            kept.append(node)
-    w.nodes = kept
+            nodes.append(node)
+    w.nodes = nodes
     for node in w.everything():
         node.inputs = [renamed.get(name, name) for name in node.inputs]
         node.outputs = [renamed.get(name, name) for name in node.outputs]
@@ -92,14 +92,14 @@ def _name_outputs(w: GraphWriter) -> None:
 def remove_dead(w: GraphWriter) -> None:
     """Removes nodes whose outputs nothing needs."""
     needed = set(w.outputs)
-    kept = []
+    needed_nodes = []
     for node in reversed(w.nodes):
         if needed.intersection(node.outputs):
             for graph in node.subgraphs():
                 remove_dead(graph)
             needed.update(node.inputs, *(_captured(graph) for graph in node.subgraphs()))
-            kept.append(node)
-    w.nodes = kept[::-1]
+            needed_nodes.append(node)
+    w.nodes = needed_nodes[::-1]
 
 
 def _captured(w: GraphWriter) -> Iterator[str]:

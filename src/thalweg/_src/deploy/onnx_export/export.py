@@ -40,17 +40,17 @@ def from_session(
     """Returns the ONNX model from some tensors of a session to others, with variables as constants."""
     require_members("session", session, "a session", "graph", "run")
     import_onnx()
-    given, wanted = _named(session.graph, inputs, "inputs"), _named(session.graph, outputs, "outputs")
-    shapes = _shapes(given, input_shapes or {})
-    step, tables = prepare(session, list(given.values()), list(wanted.values()), list(shapes.values()))
+    fed, fetched = _named(session.graph, inputs, "inputs"), _named(session.graph, outputs, "outputs")
+    shapes = _shapes(fed, input_shapes or {})
+    step, tables = prepare(session, list(fed.values()), list(fetched.values()), list(shapes.values()))
     w = GraphWriter()
     w.model.tables = tables
-    for name, tensor in given.items():
+    for name, tensor in fed.items():
         w.model.types[w.unique(name)] = Type(tensor.dtype.base_dtype, shapes[name])
-    w.inputs = list(given)
-    names = [w.unique(name) for name in wanted]
-    if names != list(wanted):
-        raise invalid(f"outputs: expected names other than those of the inputs, received {list(wanted)}")
+    w.inputs = list(fed)
+    names = [w.unique(name) for name in fetched]
+    if names != list(fetched):
+        raise invalid(f"outputs: expected names other than those of the inputs, received {list(fetched)}")
     for name, value, (node, index) in zip(names, translate(w, step, w.inputs), step.fetches):
         if not isinstance(value, str):
             raise invalid(f"outputs: expected tensors, received {name!r}, an array or a table")
@@ -87,10 +87,10 @@ def from_saved_model(
     with Session(graph=Graph()) as session:
         loaded = load(session, list(tags), export_dir, trusted=trusted)
         if signature not in loaded.signature_def:
-            known = ", ".join(sorted(loaded.signature_def)) or "none"
-            raise invalid(f"signature: expected one of the model's ({known}), received {signature!r}")
-        found = loaded.signature_def[signature]
-        inputs, outputs = _tensors(found.inputs), _tensors(found.outputs)
+            keys = ", ".join(sorted(loaded.signature_def)) or "none"
+            raise invalid(f"signature: expected one of the model's ({keys}), received {signature!r}")
+        definition = loaded.signature_def[signature]
+        inputs, outputs = _tensors(definition.inputs), _tensors(definition.outputs)
         return from_session(session, inputs, outputs, path, input_shapes)
 
 
@@ -127,12 +127,12 @@ def _named(graph: Graph, tensors: Tensors, what: str) -> dict[str, Tensor]:
     if isinstance(tensors, str | Tensor):
         raise TypeError(f"{what}: expected a list of tensors or a dictionary, received {tensors!r}")
     if isinstance(tensors, Mapping):
-        return {name: _tensor(graph, each, what) for name, each in tensors.items()}
-    found = {}
-    for each in tensors:
-        tensor = _tensor(graph, each, what)
-        found[tensor.name.removesuffix(":0")] = tensor
-    return found
+        return {name: _tensor(graph, element, what) for name, element in tensors.items()}
+    tensors_by_name = {}
+    for element in tensors:
+        tensor = _tensor(graph, element, what)
+        tensors_by_name[tensor.name.removesuffix(":0")] = tensor
+    return tensors_by_name
 
 
 def _tensor(graph: Graph, element: Any, what: str) -> Tensor:
@@ -144,14 +144,14 @@ def _tensor(graph: Graph, element: Any, what: str) -> Tensor:
         raise invalid(f"{what}: expected tensors of the graph or their names, received {element!r}: {error}") from None
 
 
-def _shapes(inputs: Mapping[str, Tensor], given: Mapping[str, Any]) -> dict[str, Shape]:
+def _shapes(inputs: Mapping[str, Tensor], input_shapes: Mapping[str, Any]) -> dict[str, Shape]:
     """Returns the shapes of the inputs, as far as they are known."""
-    unknown = sorted(set(given) - set(inputs))
+    unknown = sorted(set(input_shapes) - set(inputs))
     if unknown:
         raise invalid(f"input_shapes: expected names of inputs ({', '.join(inputs)}), received {', '.join(unknown)}")
     shapes: dict[str, Shape] = {}
     for name, tensor in inputs.items():
-        shape = as_shape(given.get(name))
+        shape = as_shape(input_shapes.get(name))
         if not compatible(shape, tensor.dims):
             raise invalid(
                 f"input_shapes: expected a shape of {name!r} that agrees with {show(tensor.dims)}, "

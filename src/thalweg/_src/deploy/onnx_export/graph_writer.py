@@ -98,7 +98,7 @@ class GraphWriter:
         if isinstance(value, str):
             self.model.types.setdefault(value, Type(node.dtypes[index].base_dtype, node.shapes[index]))
 
-    def known(self, name: Value) -> Array | None:
+    def static_value(self, name: Value) -> Array | None:
         """Returns the value of a constant."""
         return self.model.constants.get(name) if isinstance(name, str) else None
 
@@ -122,7 +122,7 @@ class GraphWriter:
 
     def many(self, type_: str, count: int, *inputs: Any, domain: Any = "", **attrs: Any) -> list[str]:
         """Adds a node with several outputs."""
-        names = ["" if each is None else self._as_name(each) for each in inputs]
+        names = ["" if value is None else self._as_name(value) for value in inputs]
         while names and not names[-1]:
             names.pop()
         base = self.scope or type_
@@ -174,9 +174,9 @@ class GraphWriter:
         """Converts to a type; source: the type of the value, if it is known."""
         if source is not None and source.base_dtype is dtype.base_dtype:
             return self._as_name(x)
-        found = self.known(x)
-        if found is not None and found.dtype != object and dtype is not dtypes.string:
-            return self.constant(found, dtype)
+        constant = self.static_value(x)
+        if constant is not None and constant.dtype != object and dtype is not dtypes.string:
+            return self.constant(constant, dtype)
         return self._typed(self.add("Cast", x, to=number_of(dtype)), dtype)
 
     def _typed(self, name: str, dtype: DType) -> str:
@@ -189,9 +189,9 @@ class GraphWriter:
 
     def vector(self, x: Any) -> str:
         """Returns an integer, a scalar, as a vector of int64."""
-        found = self.known(x)
-        if found is not None:
-            return self.constant([int(found.reshape(()))])
+        number = self.static_value(x)
+        if number is not None:
+            return self.constant([int(number.reshape(()))])
         return self.add("Reshape", self.index(x), [1])
 
     def transpose(self, x: str, permutation: Sequence[int]) -> str:
@@ -209,9 +209,9 @@ class GraphWriter:
 
     def _rearranged(self, x: str, change: Callable[[Array], Array], type_: str, *inputs: Any, **attrs: Any) -> str:
         """Adds a node that moves elements to other places, or moves those of a constant."""
-        found, quantized = self.known(x), self.model.quantized.get(x)
-        if found is not None:
-            return self.constant(change(found))
+        constant, quantized = self.static_value(x), self.model.quantized.get(x)
+        if constant is not None:
+            return self.constant(change(constant))
         if quantized is None:
             return self.add(type_, x, *inputs, **attrs)
         quantized = quantized.rearranged(change)
@@ -223,14 +223,14 @@ class GraphWriter:
 
     def dims(self, x: str, start: int = 0, end: int | None = None) -> str:
         """Returns sizes of a value as a vector of int64."""
-        found = self.add(
+        sizes = self.add(
             "Shape", x, **({} if start == 0 else {"start": start}), **({} if end is None else {"end": end})
         )
-        return self._typed(found, dtypes.int64)
+        return self._typed(sizes, dtypes.int64)
 
-    def join(self, *parts: Any) -> str:
+    def join(self, *vectors: Any) -> str:
         """Concatenates vectors of int64; lists are constants."""
-        names = [self._as_name(part) for part in parts if not (isinstance(part, list) and not part)]
+        names = [self._as_name(vector) for vector in vectors if not (isinstance(vector, list) and not vector)]
         return names[0] if len(names) == 1 else self.add("Concat", *names, axis=0)
 
     def channels_first(self, x: str, rank: int) -> str:

@@ -81,7 +81,7 @@ class _Movement:
     def __init__(self, w: GraphWriter) -> None:
         self._w = w
         self._turned: dict[str, tuple[str, Permutation]] = {}
-        self._made: list[OnnxNode] = []
+        self._moved: list[OnnxNode] = []
 
     def run(self) -> None:
         for node in self._w.nodes:
@@ -89,7 +89,7 @@ class _Movement:
                 self._compose(node)
             else:
                 self._move(node)
-        self._w.nodes = self._made
+        self._w.nodes = self._moved
 
     def _compose(self, node: OnnxNode) -> None:
         """Replaces a transpose of a transposed value by one of the original, or by nothing."""
@@ -103,28 +103,28 @@ class _Movement:
     def _add_turned(self, name: str, source: str, permutation: Permutation) -> None:
         """Adds a value as the transpose of another."""
         if permutation == tuple(range(len(permutation))):
-            self._made.append(OnnxNode("Identity", name, [source], [name]))
+            self._moved.append(OnnxNode("Identity", name, [source], [name]))
             if source in self._turned:
                 self._turned[name] = self._turned[source]
             return
-        self._made.append(OnnxNode("Transpose", name, [source], [name], {"perm": list(permutation)}))
+        self._moved.append(OnnxNode("Transpose", name, [source], [name], {"perm": list(permutation)}))
         self._turned[name] = (source, permutation)
 
     def _move(self, node: OnnxNode) -> None:
         """Lets a node compute on the original values, and transposes its result."""
-        found = {self._turned[name][1] for name in node.inputs if name in self._turned}
+        permutations = {self._turned[name][1] for name in node.inputs if name in self._turned}
         rule = self._rule(node.type)
-        if len(found) == 1 and rule is not None and not any(True for _ in node.subgraphs()):
-            permutation = found.pop()
+        if len(permutations) == 1 and rule is not None and not any(True for _ in node.subgraphs()):
+            permutation = permutations.pop()
             moved = rule(node, permutation)
             if moved is not None:
                 outputs = node.outputs
                 node.outputs = [self._w.unique(f"{name}/turned") for name in outputs]
-                self._made.append(node)
+                self._moved.append(node)
                 for name, inner in zip(outputs, node.outputs):
                     self._add_turned(name, inner, moved)
                 return
-        self._made.append(node)
+        self._moved.append(node)
 
     def _rule(self, node_type: str) -> Callable[[OnnxNode, Permutation], Permutation | None] | None:
         if node_type in _ELEMENTWISE:
@@ -140,7 +140,7 @@ class _Movement:
         inputs: list[str] = []
         whole = node.inputs[: _ELEMENTWISE[node.type]]
         for name in whole:
-            constant = self._w.known(name)
+            constant = self._w.static_value(name)
             if name in self._turned:
                 inputs.append(self._turned[name][0])
             elif constant is not None and constant.ndim <= rank:
@@ -148,7 +148,7 @@ class _Movement:
             else:
                 return None
         if "axis" in node.attrs:
-            scales = self._w.known(node.inputs[1])
+            scales = self._w.static_value(node.inputs[1])
             if scales is None or scales.ndim != 1:
                 return None
             node.attrs["axis"] = permutation[node.attrs["axis"]]
@@ -166,7 +166,7 @@ class _Movement:
     def _concat(self, node: OnnxNode, permutation: Permutation) -> Permutation | None:
         inputs: list[str] = []
         for name in node.inputs:
-            constant = self._w.known(name)
+            constant = self._w.static_value(name)
             if name in self._turned:
                 inputs.append(self._turned[name][0])
             elif constant is not None and constant.ndim == len(permutation):
@@ -183,7 +183,7 @@ class _Movement:
         return permutation
 
     def _pad(self, node: OnnxNode, permutation: Permutation) -> Permutation | None:
-        pads = self._w.known(node.inputs[1])
+        pads = self._w.static_value(node.inputs[1])
         if pads is None or len(node.inputs) > 3 or node.inputs[0] not in self._turned:
             return None
         order = inverse(permutation)
@@ -192,7 +192,7 @@ class _Movement:
         return permutation
 
     def _axes(self, node: OnnxNode, permutation: Permutation) -> list[int] | None:
-        axes = self._w.known(node.inputs[1]) if len(node.inputs) == 2 else None
+        axes = self._w.static_value(node.inputs[1]) if len(node.inputs) == 2 else None
         if axes is None or axes.size == 0 or node.inputs[0] not in self._turned:
             return None
         return [int(axis) % len(permutation) for axis in axes.tolist()]

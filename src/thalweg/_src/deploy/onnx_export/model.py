@@ -19,8 +19,8 @@ def build_model(w: GraphWriter, name: str) -> Any:
     """Returns the checked ModelProto of a graph."""
     onnx = import_onnx()
     helper = onnx.helper
-    used = {each for node in w.everything() for each in node.inputs} | set(w.outputs)
-    used |= {each for node in w.everything() for graph in node.subgraphs() for each in graph.outputs}
+    used = {value for node in w.everything() for value in node.inputs} | set(w.outputs)
+    used |= {value for node in w.everything() for graph in node.subgraphs() for value in graph.outputs}
     weights = [_tensor(onnx, key, value) for key, value in w.model.constants.items() if key in used]
     graph = _graph(onnx, w, name)
     graph.initializer.extend(weights)
@@ -80,8 +80,8 @@ def _graph(onnx: Any, w: GraphWriter, name: str) -> Any:
     return onnx.helper.make_graph(
         [_node(onnx, node) for node in w.nodes],
         name,
-        [_value_info(onnx, each, w.model.types[each]) for each in w.inputs],
-        [_value_info(onnx, each, w.model.types[each]) for each in w.outputs],
+        [_value_info(onnx, value, w.model.types[value]) for value in w.inputs],
+        [_value_info(onnx, value, w.model.types[value]) for value in w.outputs],
     )
 
 
@@ -110,7 +110,9 @@ def _sizes(name: str, shape: Sequence[int | None]) -> list[int | str]:
 
 def _tensor(onnx: Any, name: str, value: np.ndarray[Any, Any]) -> Any:
     if value.dtype == object or value.dtype.kind in "SU":
-        strings = [each if isinstance(each, bytes) else str(each).encode() for each in value.ravel().tolist()]
+        strings = [
+            element if isinstance(element, bytes) else str(element).encode() for element in value.ravel().tolist()
+        ]
         return onnx.helper.make_tensor(name, number_of(dtypes.string), value.shape, strings)
     if value.dtype.name == "bfloat16":
         return onnx.helper.make_tensor(name, number_of(dtypes.bfloat16), value.shape, value.tobytes(), raw=True)

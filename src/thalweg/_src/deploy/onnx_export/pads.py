@@ -7,22 +7,22 @@ from thalweg._src.deploy.onnx_export.graph_writer import Array, GraphWriter, Onn
 
 def fold_pads(w: GraphWriter) -> None:
     """Lets convolutions pad what they take, instead of a node before them."""
-    made: dict[str, OnnxNode] = {}
+    producers: dict[str, OnnxNode] = {}
     nodes, w.nodes = w.nodes, []
     for node in nodes:
         for graph in node.subgraphs():
             fold_pads(graph)
         if node.type == "Conv" and "pads" in node.attrs:
-            _fold(w, node, made)
+            _fold(w, node, producers)
         w.nodes.append(node)
-        made.update(dict.fromkeys(node.outputs, node))
+        producers.update(dict.fromkeys(node.outputs, node))
 
 
-def _fold(w: GraphWriter, node: OnnxNode, made: dict[str, OnnxNode]) -> None:
+def _fold(w: GraphWriter, node: OnnxNode, producers: dict[str, OnnxNode]) -> None:
     """Lets a convolution pad what a node adds zeros to, which may be transposed then."""
-    before = made.get(node.inputs[0])
+    before = producers.get(node.inputs[0])
     turned = before if before is not None and before.type == "Transpose" else None
-    pad = made.get(turned.inputs[0]) if turned is not None else before
+    pad = producers.get(turned.inputs[0]) if turned is not None else before
     ends = None if pad is None else _zeros(w, pad)
     if pad is None or ends is None:
         return
@@ -31,12 +31,12 @@ def _fold(w: GraphWriter, node: OnnxNode, made: dict[str, OnnxNode]) -> None:
     if not ends[:, :2].any():  # neither examples nor channels
         w.scope = node.name
         node.inputs[0] = w.transpose(pad.inputs[0], permutation)
-        node.attrs["pads"] = [own + other for own, other in zip(node.attrs["pads"], ends[:, 2:].ravel().tolist())]
+        node.attrs["pads"] = [size + other for size, other in zip(node.attrs["pads"], ends[:, 2:].ravel().tolist())]
 
 
 def _zeros(w: GraphWriter, node: OnnxNode) -> Array | None:
     """Returns how many zeros a node adds before and after each axis."""
     if node.type != "Pad" or node.attrs.get("mode", "constant") != "constant" or len(node.inputs) > 3:
         return None
-    pads, value = w.known(node.inputs[1]), w.known(node.inputs[2]) if len(node.inputs) == 3 else 0
+    pads, value = w.static_value(node.inputs[1]), w.static_value(node.inputs[2]) if len(node.inputs) == 3 else 0
     return None if pads is None or value != 0 or pads.min() < 0 else pads.reshape(2, -1)

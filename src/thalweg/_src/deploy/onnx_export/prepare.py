@@ -89,8 +89,8 @@ def _require_no_updates(step: StepGraph, handles: set[Output]) -> None:
         elif node.type == "_While":
             feeds = node.attrs["region"].body.feeds
             inside = {Output(feed, 0) for feed, output in zip(feeds, node.inputs) if output in handles}
-            for part in node.attrs["region"].parts():
-                _require_no_updates(part, inside)
+            for graph in node.attrs["region"].parts():
+                _require_no_updates(graph, inside)
         elif node.facts.writes and handles.intersection(node.inputs):
             raise unsupported(node, "updates a variable", "export the graph of inference, not training")
 
@@ -129,14 +129,14 @@ def _top(operation: Operation) -> Iterator[None]:
 
 def _tables(session: Any, step: StepGraph) -> dict[str, Table]:
     nodes = [node for node in step.nodes if node.dtypes and node.type.endswith("HashTableV2")]
-    found = {}
+    tables = {}
     for node in nodes:
         operation = _operation(session, node.name)
         with _top(operation):
             types = {"Tkeys": node.attrs["key_dtype"], "Tvalues": node.attrs["value_dtype"]}
             entries = lookup_table_export_op.many(operation.outputs[0], **types)
-        found[node.name] = Table(*map(np.asarray, session.run(list(entries))))
-    return found
+        tables[node.name] = Table(*map(np.asarray, session.run(list(entries))))
+    return tables
 
 
 def freeze(step: StepGraph, values: Mapping[str, np.ndarray[Any, Any]]) -> None:
@@ -161,8 +161,8 @@ def _forward_values(step: StepGraph) -> None:
             if node.type == "ResourceGather":
                 batch = node.attrs.get("batch_dims", 0)
                 value = {"value": np.array(batch, np.int32), "dtype": dtypes.int32}
-                given = {"dtypes": [dtypes.int32], "shapes": [()], "controls": [], "name": f"{node.name}/axis"}
-                axis = node.like("Const", [], value, **given, guard=())
+                fields = {"dtypes": [dtypes.int32], "shapes": [()], "controls": [], "name": f"{node.name}/axis"}
+                axis = node.like("Const", [], value, **fields, guard=())
                 axis.order = node.order - 0.5
                 step.nodes.append(axis)
                 node.inputs = [*node.inputs, Output(axis, 0)]
@@ -178,12 +178,12 @@ def _enter_loops(step: StepGraph) -> None:
             node.attrs = {**node.attrs, "T": node.dtypes[0]}
         if node.type == "_While":
             region = node.attrs["region"]
-            for part in region.parts():
-                for index, argument in enumerate(part.feeds):
+            for graph in region.parts():
+                for index, argument in enumerate(graph.feeds):
                     if argument.dtypes[0] is dtypes.resource:
                         argument.dtypes, argument.shapes = [node.input_dtype(index)], [node.input_shape(index)]
                         argument.attrs = {**argument.attrs, "T": argument.dtypes[0]}
-                _enter_loops(part)
+                _enter_loops(graph)
             count = len(node.dtypes)
             node.dtypes = [argument.dtypes[0] for argument in region.body.feeds[:count]]
 
@@ -200,9 +200,9 @@ def _become(node: Node, op_type: str, attrs: dict[str, Any], types: Sequence[Any
 def _simplify(step: StepGraph) -> None:
     host = LocalBackend(ConfigProto(device_count={"GPU": 0})).placed[0]
 
-    def folded(part: StepGraph) -> None:
+    def folded(graph: StepGraph) -> None:
         # Quantized constants stay visible, since runtimes choose kernels by them.
-        fold(part, lambda node: None if node.type.startswith("FakeQuant") else evaluate(node, host))
+        fold(graph, lambda node: None if node.type.startswith("FakeQuant") else evaluate(node, host))
 
     everywhere(simplify, step)
     refine(step)
@@ -231,7 +231,7 @@ def decide(step: StepGraph) -> None:
 
 def _hoist(step: StepGraph) -> None:
     for region in step.regions():
-        for part in region.parts():
-            _hoist(part)
+        for graph in region.parts():
+            _hoist(graph)
     hoist(step)
     narrow(step)

@@ -32,7 +32,7 @@ def find_scans(loop: Node) -> dict[int, Scan]:
     """Returns the variables of a loop that are scans, by index."""
     region = loop.attrs["region"]
     body: StepGraph = region.body
-    found = {}
+    scans = {}
     for index, (write, _) in enumerate(body.fetches):
         creation = loop.inputs[index][0]
         if write.type not in _WRITES or write.guard or creation.type not in _CREATIONS:
@@ -45,16 +45,16 @@ def find_scans(loop: Node) -> dict[int, Scan]:
         size = creation.inputs[_CREATIONS[creation.type]]
         grows = creation.attrs.get("dynamic_size", False)
         is_whole = grows or any(_same(size, limit) for limit in _limits(loop, region.condition.fetches[0]))
-        found[index] = Scan(value, write, None if is_whole else size)
-    return found
+        scans[index] = Scan(value, write, None if is_whole else size)
+    return scans
 
 
 def _uses(loop: Node, index: int) -> list[Node]:
     """Returns the nodes that use a variable in the loop."""
     region = loop.attrs["region"]
     argument = region.body.feeds[index]
-    used = [node for part in region.parts() for node in part.nodes if Output(argument, 0) in node.inputs]
-    fetched = [node for part in region.parts() for node, _ in part.fetches if node is argument]
+    used = [node for graph in region.parts() for node in graph.nodes if Output(argument, 0) in node.inputs]
+    fetched = [node for graph in region.parts() for node, _ in graph.fetches if node is argument]
     return used + fetched
 
 
@@ -69,7 +69,7 @@ def _counts(loop: Node, output: Output) -> bool:
     following = body.fetches[index][0]
     if following.type not in ("Add", "AddV2"):
         return False
-    others = [each for each in following.inputs if each != output]
+    others = [addend for addend in following.inputs if addend != output]
     return len(others) == 1 and _is_number(_outside(loop, others[0]), 1)
 
 
@@ -95,10 +95,10 @@ def _limits(loop: Node, output: Output) -> Iterator[Output]:
     """Yields what a loop counts up to, if it only ends by counting."""
     node = output[0]
     if node.type == "LogicalAnd":
-        parts = [list(_limits(loop, each)) for each in node.inputs]
-        if all(parts):
-            yield from parts[0]
-            yield from parts[1]
+        limits = [list(_limits(loop, operand)) for operand in node.inputs]
+        if all(limits):
+            yield from limits[0]
+            yield from limits[1]
     elif node.type == "Less" and _counts(loop, node.inputs[0]):
         limit = _outside(loop, node.inputs[1])
         yield limit

@@ -13,6 +13,7 @@ from thalweg._src.deploy.onnx_export.registry import CONVERTERS
 from thalweg._src.deploy.onnx_export.scans import Scan, find_scans
 from thalweg._src.deploy.onnx_export.types import ArrayHandle, Stacked, Table, Type, Value, unsupported
 from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
+from thalweg._src.graph.walk import reachable
 
 
 def translate(w: GraphWriter, step: StepGraph, arguments: Sequence[Value]) -> list[Value]:
@@ -48,8 +49,8 @@ class _Branches:
 
     def write(self, w: GraphWriter, guard: frozenset[Any], nodes: Sequence[Node]) -> None:
         """Writes the nodes with a guard, and the conditionals there."""
-        own = [node for node in nodes if frozenset(node.guard) <= guard]
-        for unit in self._ordered(own, guard):
+        inside = [node for node in nodes if frozenset(node.guard) <= guard]
+        for unit in self._ordered(inside, guard):
             if isinstance(unit, Node):
                 _write_node(w, unit)
             else:
@@ -66,18 +67,18 @@ class _Branches:
 
     def _units(self, nodes: Sequence[Node], guard: frozenset[Any], merged: bool) -> list[Node | _Conditional]:
         """Returns nodes and conditionals; merged: choices by the same predicate in one scope are one conditional."""
-        found: dict[Any, _Conditional] = {}
+        conditionals: dict[Any, _Conditional] = {}
         units: list[Node | _Conditional] = []
         for node in nodes:
             if node.type != "_Choose":
                 units.append(node)
                 continue
             key = (node.inputs[0], node.name.rpartition("/")[0]) if merged else node
-            if key not in found:
-                found[key] = _Conditional(node.inputs[0], guard)
-                units.append(found[key])
-            found[key].choices.append(node)
-        for conditional in found.values():
+            if key not in conditionals:
+                conditionals[key] = _Conditional(node.inputs[0], guard)
+                units.append(conditionals[key])
+            conditionals[key].choices.append(node)
+        for conditional in conditionals.values():
             for side in (False, True):
                 conditional.sides[side] = self._branch(conditional, side)
         return units
@@ -85,14 +86,9 @@ class _Branches:
     def _branch(self, conditional: _Conditional, side: bool) -> list[Node]:
         """Returns the nodes that the choices need of one side."""
         literal = (conditional.predicate, side)
-        found: set[Node] = set()
-        stack = [choice.inputs[2 if side else 1][0] for choice in conditional.choices]
-        while stack:
-            node = stack.pop()
-            if node not in found and literal in node.guard:
-                found.add(node)
-                stack += node.predecessors()
-        return sorted(found, key=self._position.__getitem__)
+        roots = [choice.inputs[2 if side else 1].node for choice in conditional.choices]
+        nodes = reachable(roots, lambda node: node.predecessors() if literal in node.guard else ())
+        return sorted((node for node in nodes if literal in node.guard), key=self._position.__getitem__)
 
     def _write_conditional(self, w: GraphWriter, conditional: _Conditional) -> None:
         first = conditional.choices[0]
@@ -186,34 +182,34 @@ def _write_loop(w: GraphWriter, node: Node) -> None:
     """Writes a Loop: the condition is computed before it, and at the end of each iteration."""
     region = node.attrs["region"]
     count = len(node.dtypes)
-    given = [w.value(output) for output in node.inputs]
+    before = [w.value(output) for output in node.inputs]
     scans = find_scans(node)
-    condition = translate(w, region.condition, given)[0]
-    places = [i for i in range(count) if i not in scans and not isinstance(given[i], ArrayHandle | Table)]
+    condition = translate(w, region.condition, before)[0]
+    places = [i for i in range(count) if i not in scans and not isinstance(before[i], ArrayHandle | Table)]
     body = w.child()
     body.scope = node.name
     body.inputs = [body.unique(f"{node.name}/{name}") for name in ("iteration", "condition")]
     body.model.types.update(zip(body.inputs, (Type(dtypes.int64, ()), Type(dtypes.bool, ()))))
-    carried = [_carried(body, node, i, given[i]) if i in places else given[i] for i in range(count)]
+    carried = [_carried(body, node, i, before[i]) if i in places else before[i] for i in range(count)]
     body.inputs += [_name_of(node, carried[i]) for i in places]
-    results = translate(body, _without_writes(region.body, scans), [*carried, *given[count:]])
-    values = [results[i] if i in places else given[i] for i in range(count)]
-    going_on = translate(body, region.condition, [*values, *given[count:]])[0]
+    results = translate(body, _without_writes(region.body, scans), [*carried, *before[count:]])
+    values = [results[i] if i in places else before[i] for i in range(count)]
+    going_on = translate(body, region.condition, [*values, *before[count:]])[0]
     _add_outputs(body, node, [(going_on, Type(dtypes.bool, ()))])
     for i in places:
-        if type(results[i]) is not type(given[i]):
+        if type(results[i]) is not type(before[i]):
             raise unsupported(node, f"changes how the elements of its variable {i} are kept", "use a TensorArray")
     _add_outputs(body, node, [(_name_of(node, results[i]), body.type_of(carried[i])) for i in places])
-    _add_outputs(body, node, [(_name_of(node, results[i]), Type(given[i].dtype)) for i in scans])
+    _add_outputs(body, node, [(_name_of(node, results[i]), Type(before[i].dtype)) for i in scans])
     w.scope = node.name
-    initial = [_name_of(node, given[i]) for i in places]
+    initial = [_name_of(node, before[i]) for i in places]
     outputs = w.many("Loop", len(places) + len(scans), None, condition, *initial, body=body)
     for i in range(count):
-        w.set(Output(node, i), given[i])
+        w.set(Output(node, i), before[i])
     for i, name in zip(places, outputs):
-        w.set(Output(node, i), name if isinstance(given[i], str) else replace(given[i], name=name))
+        w.set(Output(node, i), name if isinstance(before[i], str) else replace(before[i], name=name))
     for (i, scan), name in zip(scans.items(), outputs[len(places) :]):
-        w.set(Output(node, i), Stacked(_padded(w, node, scan, name), given[i].dtype, given[i].grows))
+        w.set(Output(node, i), Stacked(_padded(w, node, scan, name), before[i].dtype, before[i].grows))
 
 
 def _without_writes(body: StepGraph, scans: Mapping[int, Scan]) -> StepGraph:

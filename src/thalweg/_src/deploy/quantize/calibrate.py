@@ -45,10 +45,10 @@ class Comparison:
 
     def __str__(self) -> str:
         sizes = f"weights: {format_bytes(self.bytes)}, quantized {format_bytes(self.quantized_bytes)}"
-        found = f"agreement {self.agreement:.4f}, mean difference {self.difference:.3g}; {sizes}"
+        summary = f"agreement {self.agreement:.4f}, mean difference {self.difference:.3g}; {sizes}"
         if self.accuracy is None or self.quantized_accuracy is None:
-            return found
-        return f"accuracy {self.accuracy:.4f}, quantized {self.quantized_accuracy:.4f}; {found}"
+            return summary
+        return f"accuracy {self.accuracy:.4f}, quantized {self.quantized_accuracy:.4f}; {summary}"
 
 
 @export("export.CalibratedModel")
@@ -90,7 +90,7 @@ class CalibratedModel:
             difference += float(np.abs(one - other).mean()) * len(one)
             has_labels = has_labels and labels is not None
             if has_labels:
-                hits += [np.sum(_largest(each) == np.asarray(labels).reshape(-1)) for each in (one, other)]
+                hits += [np.sum(_largest(outputs) == np.asarray(labels).reshape(-1)) for outputs in (one, other)]
         for run in runs:
             run.close()
         if not counts[0]:
@@ -194,8 +194,8 @@ def _range_maker(method: str, percentile: float) -> Callable[[], Range]:
 
 def _frozen(model: Any, inputs: Any, outputs: Any, tags: Iterable[str], signature_def_key: str | None) -> FrozenModel:
     if isinstance(model, str | os.PathLike):
-        found = freeze_saved_model(model, tags, signature_def_key)
-        return FrozenModel(found.graph_def, _by_key(inputs) or found.inputs, _by_key(outputs) or found.outputs)
+        frozen = freeze_saved_model(model, tags, signature_def_key)
+        return FrozenModel(frozen.graph_def, _by_key(inputs) or frozen.inputs, _by_key(outputs) or frozen.outputs)
     if getattr(getattr(model, "DESCRIPTOR", None), "name", "") != "GraphDef":
         raise TypeError(f"model: expected the folder of a SavedModel or a GraphDef, received {type(model).__name__}")
     if not inputs or not outputs:
@@ -220,12 +220,12 @@ def _measured(
     ranges = {name: make() for name in names}
     run, count = _Run(graph_def, names), 0
     for element in elements:
-        for values, each in zip(run(feeds_of(element, inputs)[0]), ranges.values()):
+        for values, range_ in zip(run(feeds_of(element, inputs)[0]), ranges.values()):
             if not np.isfinite(values).all():
                 raise ValueError("dataset: an element leads to values that are not finite; remove it")
-            each.see(values)
+            range_.see(values)
         count += 1
     run.close()
     if not count:
         raise ValueError("dataset: it has no elements; at least one is needed to measure ranges")
-    return {name: each.ends() for name, each in ranges.items()}
+    return {name: range_.ends() for name, range_ in ranges.items()}

@@ -43,13 +43,13 @@ def plan(graph_def: Any, outputs: set[str]) -> Plan:
     nodes = Nodes(graph_def)
     products = [node for node in graph_def.node if node.op in _PRODUCTS and _has_weights(node, nodes)]
     ends = {_end(node, nodes).name for node in products}
-    found = dict.fromkeys(ends)
-    found |= dict.fromkeys(_origin(node.input[0], nodes) for node in products)
+    rounded = dict.fromkeys(ends)
+    rounded |= dict.fromkeys(_origin(node.input[0], nodes) for node in products)
     for node in graph_def.node:
-        if node.op in _SUMS[:2] and _is_float(node) and _joins(node, nodes, set(found)):
-            found[_activated(node, nodes).name] = None
-    kept = outputs | {_origin(name, nodes) for name in outputs}
-    order = [node.name for node in graph_def.node if node.name in found and node.name not in kept]
+        if node.op in _SUMS[:2] and _is_float(node) and _joins(node, nodes, set(rounded)):
+            rounded[_activated(node, nodes).name] = None
+    unrounded = outputs | {_origin(name, nodes) for name in outputs}
+    order = [node.name for node in graph_def.node if node.name in rounded and node.name not in unrounded]
     return Plan(tuple(node.name for node in products), tuple(order))
 
 
@@ -109,23 +109,23 @@ def insert(
 ) -> Any:
     """Returns the graph with weights and activations rounded; ends: the ranges of activations."""
     nodes = Nodes(graph_def)
-    made = []
+    nodes_after = []
     for node in graph_def.node:
         if node.name in chosen.products:
             least = _least_range(node, nodes, ends.get(_origin(node.input[0], nodes)), weight_bits, bits)
-            made += _rounded_weights(node, nodes, weight_bits, per_channel, least)
+            nodes_after += _rounded_weights(node, nodes, weight_bits, per_channel, least)
         else:
-            made.append(copied(node))
-    users = list(made)
+            nodes_after.append(copied(node))
+    users = list(nodes_after)
     for name in chosen.activations:
         low, high = (np.array(end, np.float32) for end in _usable(*ends[name]))
         rounded = f"{name}/act_quant/FakeQuantWithMinMaxVars"
-        made += _fake_quant(rounded, name, low, high, bits, nodes[name].device)
+        nodes_after += _fake_quant(rounded, name, low, high, bits, nodes[name].device)
         for user in users:
             user.input[:] = [rounded if text in (name, f"{name}:0") else text for text in user.input]
-    used = {source_of(text) for node in made for text in node.input}
-    kept = [n for n in made if n.op != "Const" or n.name in used or not nodes.users[n.name]]
-    return with_nodes(graph_def, kept)
+    used = {source_of(text) for node in nodes_after for text in node.input}
+    remaining = [n for n in nodes_after if n.op != "Const" or n.name in used or not nodes.users[n.name]]
+    return with_nodes(graph_def, remaining)
 
 
 def _usable(low: float, high: float) -> tuple[float, float]:
@@ -176,10 +176,10 @@ def _rounded_weights(product: Any, nodes: Nodes, bits: int, per_channel: bool, l
     base = f"{product.name}/weights_quant"
     op = "FakeQuantWithMinMaxVarsPerChannel" if per_channel else "FakeQuantWithMinMaxVars"
     constant = constant_node(f"{base}/weights", np.ascontiguousarray(weights))
-    made = [constant, *_fake_quant(f"{base}/{op}", constant.name, low, high, bits, product.device, narrow=True)]
+    rounded = [constant, *_fake_quant(f"{base}/{op}", constant.name, low, high, bits, product.device, narrow=True)]
     if shape is not None:
-        made.append(constant_node(f"{base}/shape", np.array(shape, np.int32)))
-        taken = [made[-2].name, made[-1].name]
-        made.append(new_node("Reshape", f"{base}/Reshape", taken, product.device, T=float32))
-    node.input[1] = made[-1].name
-    return [*made, node]
+        rounded.append(constant_node(f"{base}/shape", np.array(shape, np.int32)))
+        taken = [rounded[-2].name, rounded[-1].name]
+        rounded.append(new_node("Reshape", f"{base}/Reshape", taken, product.device, T=float32))
+    node.input[1] = rounded[-1].name
+    return [*rounded, node]

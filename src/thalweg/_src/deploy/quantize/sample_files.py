@@ -27,8 +27,8 @@ def read_samples(path: str, shapes: Mapping[str, Shape]) -> Iterator[dict[str, A
             raise invalid(f"{path}: expected {name!r} of shape {show(expected)}, received {show(arrays[name].shape)}")
     counts = {name: len(array) for name, array in arrays.items() if array.ndim}
     if len(set(counts.values())) > 1:
-        found = ", ".join(f"{count} of {name!r}" for name, count in counts.items())
-        raise invalid(f"{path}: expected as many samples of each input, received {found}")
+        lengths = ", ".join(f"{count} of {name!r}" for name, count in counts.items())
+        raise invalid(f"{path}: expected as many samples of each input, received {lengths}")
     fixed = {name: shape[0] for name, shape in shapes.items() if shape and shape[0] is not None}
     batch, count = next(iter(fixed.values()), _BATCH), next(iter(counts.values()), 1)
     whole = count - count % batch if fixed else count
@@ -41,14 +41,14 @@ def read_samples(path: str, shapes: Mapping[str, Shape]) -> Iterator[dict[str, A
 def _read(path: str, names: Mapping[str, Any]) -> dict[str, Array]:
     """Returns the arrays of the inputs; a file may have others, such as labels."""
     try:
-        found = load(path)
-        if isinstance(found, np.ndarray):
+        content = load(path)
+        if isinstance(content, np.ndarray):
             if len(names) != 1:
                 raise invalid(f"{path}: expected an .npz file with {', '.join(names)}, received a single array")
-            return dict.fromkeys(names, found)
-        missing = [name for name in names if name not in found]
+            return dict.fromkeys(names, content)
+        missing = [name for name in names if name not in content]
         if missing:
-            raise invalid(f"{path}: expected arrays {', '.join(names)}, received {', '.join(found) or 'none'}")
-        return {name: found[name] for name in names}
+            raise invalid(f"{path}: expected arrays {', '.join(names)}, received {', '.join(content) or 'none'}")
+        return {name: content[name] for name in names}
     except ValueError as error:
         raise invalid(str(error)) from None

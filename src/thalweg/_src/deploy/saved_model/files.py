@@ -95,13 +95,14 @@ def write_saved_model(message: Any, export_dir: str, as_text: bool) -> str:
 
 def meta_graph_with_tags(message: Any, tags: Any) -> Any:
     """Returns the MetaGraph whose tags are exactly these."""
-    wanted = {tags} if isinstance(tags, str) else set(tags)
+    tag_set = {tags} if isinstance(tags, str) else set(tags)
     for meta_graph in message.meta_graphs:
-        if set(meta_graph.meta_info_def.tags) == wanted:
+        if set(meta_graph.meta_info_def.tags) == tag_set:
             return meta_graph
-    known = ", ".join(str(sorted(meta_graph.meta_info_def.tags)) for meta_graph in message.meta_graphs)
+    tag_sets = ", ".join(str(sorted(meta_graph.meta_info_def.tags)) for meta_graph in message.meta_graphs)
     raise RuntimeError(
-        f"MetaGraphDef associated with tags {sorted(wanted)} could not be found in SavedModel; it has {known or 'none'}"
+        f"MetaGraphDef associated with tags {sorted(tag_set)} could not be found in SavedModel; "
+        f"it has {tag_sets or 'none'}"
     )
 
 

@@ -311,10 +311,10 @@ class MethodNameUpdater:
         if not method_name:
             raise ValueError("method_name must be defined.")
         graphs = self._message.meta_graphs if tags is None else [meta_graph_with_tags(self._message, tags)]
-        found = [graph for graph in graphs if signature_key in graph.signature_def]
-        if not found:
+        matching_graphs = [graph for graph in graphs if signature_key in graph.signature_def]
+        if not matching_graphs:
             raise ValueError(f"the SavedModel has no signature {signature_key!r} with tags {tags}")
-        for graph in found:
+        for graph in matching_graphs:
             graph.signature_def[signature_key].method_name = method_name
 
     def save(self, new_export_dir: PathLike | None = None) -> None:

@@ -114,8 +114,8 @@ def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any])
     require_kind("inputs", inputs, Mapping, "a dict of tensors")
     require_kind("outputs", outputs, Mapping, "a dict of tensors")
     taken = {key: build_tensor_info(tensor) for key, tensor in inputs.items()}
-    given = {key: build_tensor_info(tensor) for key, tensor in outputs.items()}
-    return build_signature_def(taken, given, PREDICT_METHOD_NAME)
+    infos = {key: build_tensor_info(tensor) for key, tensor in outputs.items()}
+    return build_signature_def(taken, infos, PREDICT_METHOD_NAME)
 
 
 @export("saved_model.regression_signature_def", "saved_model.signature_def_utils.regression_signature_def")

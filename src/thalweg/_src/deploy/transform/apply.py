@@ -24,25 +24,25 @@ def parse(text: str) -> Iterator[tuple[str, Parameters]]:
     """Yields the transforms that a text names, each with its parameters; values with commas are in quotes."""
     position = 0
     while text[position:].strip():
-        found = _NAME.match(text, position)
-        if found is None:
+        match = _NAME.match(text, position)
+        if match is None:
             raise _unreadable(text, position, "the name of a transform")
-        position = found.end()
+        position = match.end()
         parameters: dict[str, list[str]] = {}
         if text[position : position + 1] == "(":
             position = _read_parameters(text, position + 1, parameters)
-        yield found[1], {name: tuple(values) for name, values in parameters.items()}
+        yield match[1], {name: tuple(values) for name, values in parameters.items()}
 
 
 def _read_parameters(text: str, position: int, parameters: dict[str, list[str]]) -> int:
     """Reads what stands between parentheses, and returns the position after it."""
     closed = re.compile(r"\s*\)").match(text, position)
     while closed is None:
-        found = _PARAMETER.match(text, position)
-        if found is None:
+        match = _PARAMETER.match(text, position)
+        if match is None:
             raise _unreadable(text, position, 'name=value or name="value"')
-        parameters.setdefault(found[1], []).append(found[3] if found[2] is None else found[2])
-        position = found.end()
+        parameters.setdefault(match[1], []).append(match[3] if match[2] is None else match[2])
+        position = match.end()
         closed = re.compile(r"\)").match(text, position)
         if closed is None and text[position : position + 1] != ",":
             raise _unreadable(text, position, "a comma or a closing parenthesis")
@@ -69,8 +69,8 @@ def TransformGraph(
     """
     if getattr(getattr(input_graph_def, "DESCRIPTOR", None), "name", "") != "GraphDef":
         raise TypeError(f"input_graph_def: expected a GraphDef, received {type(input_graph_def).__name__}")
-    for what, given in (("inputs", inputs), ("outputs", outputs), ("transforms", transforms)):
-        if isinstance(given, str | bytes):
+    for what, argument in (("inputs", inputs), ("outputs", outputs), ("transforms", transforms)):
+        if isinstance(argument, str | bytes):
             raise TypeError(f"{what}: expected a list of strings, received one string")
     check_graph_def(input_graph_def)
     named = [tuple(source_of(as_text(name)) for name in names) for names in (inputs, outputs)]

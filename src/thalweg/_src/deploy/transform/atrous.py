@@ -23,8 +23,8 @@ from thalweg._src.deploy.transform.registry import Context, transform
 def flatten_atrous_conv(graph_def: Any, context: Context) -> Any:
     """Replaces SpaceToBatchND, a convolution and BatchToSpaceND by a convolution whose filter has zeros between."""
     nodes = Nodes(graph_def)
-    kept = [each for node in graph_def.node for each in _flattened(node, nodes, context) or [node]]
-    return used_by(with_nodes(graph_def, kept), context.outputs)
+    flattened = [replacement for node in graph_def.node for replacement in _flattened(node, nodes, context) or [node]]
+    return used_by(with_nodes(graph_def, flattened), context.outputs)
 
 
 def _flattened(after: Any, nodes: Nodes, context: Context) -> list[Any] | None:
@@ -37,10 +37,10 @@ def _flattened(after: Any, nodes: Nodes, context: Context) -> list[Any] | None:
     if before.op != "SpaceToBatchND" or any(_is_used(node, nodes, context) for node in inside):
         return None
     texts = [convolution.input[1], *before.input[1:3], *after.input[1:3]]
-    known = [value for text in texts if (value := nodes.constant(text)) is not None]
-    if len(known) < len(texts):
+    constants = [value for text in texts if (value := nodes.constant(text)) is not None]
+    if len(constants) < len(texts):
         return None
-    filters, rates, paddings, more_rates, crops = known
+    filters, rates, paddings, more_rates, crops = constants
     padding = _padding(filters, rates, paddings, crops)
     if padding is None or rates.size != 2 or not np.array_equal(rates, more_rates):
         return None
@@ -74,8 +74,8 @@ def _with_holes(filters: Array, rates: Array) -> Array:
 def _convolution(after: Any, before: Any, convolution: Any, filters: Array, padding: bytes) -> list[Any]:
     constant = constant_node(f"{after.name}/filters", filters)
     constant.device = convolution.device
-    made = copied(convolution)
-    made.name = after.name
-    made.input[:] = [before.input[0], constant.name, *control_inputs(after)]
-    made.attr["padding"].s = padding
-    return [constant, made]
+    dilated = copied(convolution)
+    dilated.name = after.name
+    dilated.input[:] = [before.input[0], constant.name, *control_inputs(after)]
+    dilated.attr["padding"].s = padding
+    return [constant, dilated]

@@ -28,50 +28,49 @@ def inline_calls(graph_def: Any) -> Any:
     graph = Graph()
     with graph.as_default():
         import_graph_def(graph_def, name="")
-    made: list[Any] = []
+    inlined: list[Any] = []
     for operation in graph.get_operations():
-        _expand(made, operation, "", {}, 0)
-    result = with_nodes(graph_def, made)
-    if not any(value.HasField("func") or value.list.func for node in made for value in node.attr.values()):
+        _expand(inlined, operation, "", {}, 0)
+    result = with_nodes(graph_def, inlined)
+    if not any(value.HasField("func") or value.list.func for node in inlined for value in node.attr.values()):
         result.ClearField("library")
     return result
 
 
-def _expand(made: list[Any], operation: Operation, prefix: str, given: Mapping[Tensor, str], depth: int) -> None:
+def _expand(inlined: list[Any], operation: Operation, prefix: str, places: Mapping[Tensor, str], depth: int) -> None:
     """Adds an operation of a body, or the body that it calls and an identity with its name.
 
-    given: what stands for arguments of the body
+    places: what stands for arguments of the body
     """
-    if depth > _MAX_DEPTH or len(made) > _MAX_NODES:
+    if depth > _MAX_DEPTH or len(inlined) > _MAX_NODES:
         raise invalid(
             f"functions: expected {_MAX_DEPTH} levels of calls and {_MAX_NODES} nodes at most, "
             f"received more at {operation.name!r}"
         )
 
     def place(tensor: Tensor) -> str:
-        return given.get(tensor) or f"{prefix}{tensor.name}".removesuffix(":0")
+        return places.get(tensor) or f"{prefix}{tensor.name}".removesuffix(":0")
 
     node = copied(operation.node_def)
     node.name = f"{prefix}{node.name}"
     arguments = [place(tensor) for tensor in operation.inputs]
-    fed = {tensor.op for tensor in given}
-    controls = [f"^{prefix}{each.name}" for each in operation.control_inputs if each not in fed]
+    fed = {tensor.op for tensor in places}
+    controls = [f"^{prefix}{source.name}" for source in operation.control_inputs if source not in fed]
     if operation.type not in CALLS and not isinstance(operation.definition, FunctionOp):
         node.input[:] = [*arguments, *controls]
         node.attr.pop("_class", None)  # names of nodes
-        made.append(node)
+        inlined.append(node)
         return
     function = operation.definition.function if isinstance(operation.definition, FunctionOp) else operation.attrs["f"]
     inner = dict(zip(function.inputs, arguments))
-    for each in function.operations:
-        _expand(made, each, f"{node.name}/", inner, depth + 1)
+    for inner_op in function.operations:
+        _expand(inlined, inner_op, f"{node.name}/", inner, depth + 1)
     results = [inner.get(tensor) or f"{node.name}/{tensor.name}" for tensor in function.outputs]
     types = list(function.output_types)
     if len(results) == 1:
-        made.append(new_node("Identity", node.name, [*results, *controls], T=types[0]))
+        inlined.append(new_node("Identity", node.name, [*results, *controls], T=types[0]))
     elif results:
-        made.append(new_node("IdentityN", node.name, [*results, *controls], T=types))
+        inlined.append(new_node("IdentityN", node.name, [*results, *controls], T=types))
     else:
-        made.append(
-            new_node("NoOp", node.name, [*(f"^{node.name}/{each.name}" for each in function.targets), *controls])
-        )
+        targets = [f"^{node.name}/{target.name}" for target in function.targets]
+        inlined.append(new_node("NoOp", node.name, [*targets, *controls]))

@@ -25,18 +25,18 @@ def fold_constants(graph_def: Any, context: Context) -> Any:
     """Replaces nodes that depend on constants alone by constants, and removes what is not used any more."""
     if context.flag("clear_output_shapes", True):
         graph_def = edited(graph_def, lambda node: node.attr.pop("_output_shapes", None))
-    part = sort_by_execution_order(used_by(graph_def, context.outputs), context)
-    values = _values(part, _foldable(part, context.inputs, context.many("exclude_op")), context.outputs)
-    nodes = [constant_node(n.name, values[n.name]) if n.name in values else n for n in part.node]
-    for node, original in zip(nodes, part.node):
+    needed = sort_by_execution_order(used_by(graph_def, context.outputs), context)
+    values = _values(needed, _foldable(needed, context.inputs, context.many("exclude_op")), context.outputs)
+    nodes = [constant_node(n.name, values[n.name]) if n.name in values else n for n in needed.node]
+    for node, original in zip(nodes, needed.node):
         node.device = original.device
-    return used_by(with_nodes(part, nodes), context.outputs)
+    return used_by(with_nodes(needed, nodes), context.outputs)
 
 
 def _foldable(graph_def: Any, inputs: Collection[str], excluded: Collection[str]) -> list[str]:
     """Returns the nodes that depend on constants alone, constants excepted, in the order of execution."""
     constants = {node.name for node in graph_def.node if node.op == "Const" and not node.input}
-    found: list[str] = []
+    foldable: list[str] = []
     for node in graph_def.node:
         if node.name in inputs or node.op in excluded or not node.input:
             continue
@@ -44,22 +44,22 @@ def _foldable(graph_def: Any, inputs: Collection[str], excluded: Collection[str]
             continue
         if all(text[0] != "^" and source_of(text) in constants for text in node.input):
             constants.add(node.name)
-            found.append(node.name)
-    return found
+            foldable.append(node.name)
+    return foldable
 
 
 def _values(graph_def: Any, foldable: list[str], outputs: Collection[str]) -> dict[str, Array]:
     """Returns the values of those foldable nodes that others or the outputs use."""
     inside = set(foldable)
     used = {source_of(text) for node in graph_def.node if node.name not in inside for text in node.input}
-    wanted = [name for name in foldable if name in used or name in outputs]
-    if not wanted:
+    names = [name for name in foldable if name in used or name in outputs]
+    if not names:
         return {}
     with Graph().as_default() as graph, Session(graph=graph) as session:
-        part = used_by(graph_def, wanted)
-        for node in part.node:
+        needed = used_by(graph_def, names)
+        for node in needed.node:
             node.device = ""
-        tensors = import_graph_def(part, name="", return_elements=[f"{name}:0" for name in wanted])
+        tensors = import_graph_def(needed, name="", return_elements=[f"{name}:0" for name in names])
         assert tensors is not None
         small = [tensor for tensor in tensors if _is_small(tensor)]
         return dict(zip((tensor.op.name for tensor in small), session.run(small)))

@@ -92,23 +92,23 @@ def freeze_saved_model(
     fetched = {name: name for name in names} if signature is None else _names(signature.outputs)
     with Graph().as_default(), Session() as session:
         load(session, list(tags), export_dir, trusted=trusted)
-        found = convert_variables_to_constants(
+        frozen_graph = convert_variables_to_constants(
             session, message.graph_def, [source_of(name) for name in fetched.values()]
         )
-    return FrozenModel(_without_devices(found) if clear_devices else found, inputs, fetched)
+    return FrozenModel(_without_devices(frozen_graph) if clear_devices else frozen_graph, inputs, fetched)
 
 
 def _names(infos: Mapping[str, Any]) -> dict[str, str]:
     """Returns the names of tensors in a signature; a sparse one stands for its three parts."""
-    found = {}
+    names = {}
     for key, info in sorted(infos.items()):  # a message has them in any order
         if info.WhichOneof("encoding") == "coo_sparse":
             sparse = info.coo_sparse
-            for part in ("values", "indices", "dense_shape"):
-                found[f"{key}/{part}"] = getattr(sparse, f"{part}_tensor_name")
+            for component in ("values", "indices", "dense_shape"):
+                names[f"{key}/{component}"] = getattr(sparse, f"{component}_tensor_name")
         else:
-            found[key] = info.name
-    return found
+            names[key] = info.name
+    return names
 
 
 def freeze_meta_graph(
@@ -123,17 +123,17 @@ def freeze_meta_graph(
     with Graph().as_default(), Session() as session:
         saver = import_meta_graph(message, clear_devices=True, trusted=trusted) or Saver(allow_empty=True)
         saver.restore(session, checkpoint)
-        found = convert_variables_to_constants(session, message.graph_def, [source_of(name) for name in outputs])
-    return _without_devices(found) if clear_devices else found
+        frozen_graph = convert_variables_to_constants(session, message.graph_def, [source_of(name) for name in outputs])
+    return _without_devices(frozen_graph) if clear_devices else frozen_graph
 
 
 def freeze_graph_def(graph_def: Any, checkpoint: str, outputs: Iterable[str], clear_devices: bool = False) -> Any:
     """Returns a graph with the values of a checkpoint, which names its variables as the graph does, as constants."""
     check_graph_def(graph_def)
-    part = extract_sub_graph(graph_def, [source_of(name) for name in outputs])
+    needed = extract_sub_graph(graph_def, [source_of(name) for name in outputs])
     reader = NewCheckpointReader(checkpoint)
-    found = frozen(part, {name: reader.get_tensor(name) for name in variables_of(part, None, None)})
-    return _without_devices(found) if clear_devices else found
+    frozen_graph = frozen(needed, {name: reader.get_tensor(name) for name in variables_of(needed, None, None)})
+    return _without_devices(frozen_graph) if clear_devices else frozen_graph
 
 
 def _without_devices(graph_def: Any) -> Any:

@@ -39,9 +39,9 @@ def rename_node(graph_def: Any, context: Context) -> Any:
 @transform("obfuscate_names")
 def obfuscate_names(graph_def: Any, context: Context) -> Any:
     """Gives all nodes but inputs and outputs short names without meaning."""
-    kept = context.kept
-    unused = (name for name in _short_names() if name not in kept)
-    return _renamed(graph_def, {node.name: next(unused) for node in graph_def.node if node.name not in kept})
+    fixed = context.kept
+    unused = (name for name in _short_names() if name not in fixed)
+    return _renamed(graph_def, {node.name: next(unused) for node in graph_def.node if node.name not in fixed})
 
 
 def _short_names() -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from thalweg._src.base.dtypes import DType, as_dtype
@@ -36,8 +37,8 @@ def strip_unused_nodes(graph_def: Any, context: Context) -> Any:
         sizes = shapes.get(node.name, shape)
         return new_node("Placeholder", node.name, [], node.device, dtype=types.get(node.name, dtype), shape=sizes)
 
-    part = used_by(graph_def, context.outputs, context.inputs)
-    return with_nodes(part, map(fed, part.node))
+    needed = used_by(graph_def, context.outputs, context.inputs)
+    return with_nodes(needed, map(fed, needed.node))
 
 
 def _dtype(text: str) -> DType:
@@ -72,21 +73,21 @@ def remove_nodes(graph_def: Any, context: Context) -> Any:
 
     def follow(text: str) -> list[str]:
         """Returns what stands for an input: the first input of what was removed, after all it waited for."""
-        waits, found = [], text
-        while source_of(found) in removed:
-            node = removed[source_of(found)]
+        waits, source = [], text
+        while source_of(source) in removed:
+            node = removed[source_of(source)]
             waits += control_inputs(node)
-            found = data_inputs(node)[0]
+            source = data_inputs(node)[0]
         if text.startswith("^"):
-            found = f"^{source_of(found)}"
-        return [found, *(each for wait in waits for each in follow(wait))]
+            source = f"^{source_of(source)}"
+        return [source, *itertools.chain.from_iterable(map(follow, waits))]
 
-    kept = []
+    remaining = []
     for node in graph_def.node:
         if node.name not in removed:
-            kept.append(copied(node))
-            kept[-1].input[:] = _ordered(each for text in node.input for each in follow(text))
-    return with_nodes(graph_def, kept)
+            remaining.append(copied(node))
+            remaining[-1].input[:] = _ordered(itertools.chain.from_iterable(map(follow, node.input)))
+    return with_nodes(graph_def, remaining)
 
 
 def _chooses(node: Any) -> bool:
@@ -123,9 +124,9 @@ def merge_duplicate_nodes(graph_def: Any, context: Context) -> Any:
             anonymous = copied(node)
             anonymous.name = ""
             key = anonymous.SerializeToString(deterministic=True)
-            kept = first.setdefault(key, node.name)
-            if kept != node.name:
-                names[node.name] = kept
+            representative = first.setdefault(key, node.name)
+            if representative != node.name:
+                names[node.name] = representative
         if not names:
             return graph_def
         merged = with_nodes(graph_def, [node for node in graph_def.node if node.name not in names])

@@ -42,11 +42,11 @@ def _with_weights(graph_def: Any, least: int, replace: Callable[[str, Array], li
     nodes = []
     for node in graph_def.node:
         weights = _large(node, least)
-        made = [node] if weights is None else replace(node.name, weights)
-        for one in made if weights is not None else ():
+        replacements = [node] if weights is None else replace(node.name, weights)
+        for one in replacements if weights is not None else ():
             one.device = node.device
             one.input.extend(text for text in node.input if text.startswith("^"))
-        nodes += made
+        nodes += replacements
     return with_nodes(graph_def, nodes)
 
 
@@ -72,14 +72,14 @@ def _quantized(name: str, weights: Array) -> list[Any]:
     scale = 255.0 / (high - low)
     start = _half_away(np.float64(low * scale))
     steps = np.clip(_half_away(weights.astype(np.float64) * scale) - start, 0, 255).astype(np.uint8)
-    parts = {
+    constants = {
         f"{name}_quantized_const": constant_node("", steps.view(dtypes.quint8.as_numpy_dtype), dtypes.quint8),
         f"{name}_quantized_min": constant_node("", np.array(low, np.float32)),
         f"{name}_quantized_max": constant_node("", np.array(high, np.float32)),
     }
-    for key, part in parts.items():
-        part.name = key
-    return [*parts.values(), new_node("Dequantize", name, parts, T=dtypes.quint8, mode="MIN_FIRST")]
+    for key, constant in constants.items():
+        constant.name = key
+    return [*constants.values(), new_node("Dequantize", name, constants, T=dtypes.quint8, mode="MIN_FIRST")]
 
 
 def _half_away(values: Any) -> Any:

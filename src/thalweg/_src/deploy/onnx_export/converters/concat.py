@@ -25,8 +25,8 @@ def stack(w: GraphWriter, node: Node, *values: str) -> str:
 @converter("Unpack")
 def unstack(w: GraphWriter, node: Node, value: str) -> list[str]:
     axis, count = int(node.attrs["axis"]), len(node.dtypes)
-    parts = [value] if count == 1 else w.many("Split", count, value, axis=axis, num_outputs=count)
-    return [w.add("Squeeze", part, [axis]) for part in parts[:count]]
+    slices = [value] if count == 1 else w.many("Split", count, value, axis=axis, num_outputs=count)
+    return [w.add("Squeeze", slice_, [axis]) for slice_ in slices[:count]]
 
 
 @converter("Split")
@@ -44,11 +44,11 @@ def split_to_sizes(w: GraphWriter, node: Node, value: str, sizes: str, axis: str
     static = [None if shape is None else shape[where] for shape in node.shapes]
     if None not in static:
         return w.many("Split", count, value, [int(size or 0) for size in static], axis=where)
-    given = w.index(sizes)
-    rest = w.add("Add", given, w.like(1, dtypes.int64))  # 0 for the size that is left out
+    size_vector = w.index(sizes)
+    rest = w.add("Add", size_vector, w.like(1, dtypes.int64))  # 0 for the size that is left out
     total = w.add("ReduceSum", w.add("Gather", w.dims(value), [where]), keepdims=0)
-    left = w.add("Sub", w.add("Sub", total, w.add("ReduceSum", given, keepdims=0)), w.like(1, dtypes.int64))
-    chosen = w.add("Where", w.add("Equal", rest, w.like(0, dtypes.int64)), left, given)
+    left = w.add("Sub", w.add("Sub", total, w.add("ReduceSum", size_vector, keepdims=0)), w.like(1, dtypes.int64))
+    chosen = w.add("Where", w.add("Equal", rest, w.like(0, dtypes.int64)), left, size_vector)
     return w.many("Split", count, value, chosen, axis=where)
 
 

@@ -100,8 +100,8 @@ def single(dtype: DType) -> DType:
 def convolution(w: GraphWriter, node: Node, x: str, weights: str) -> str:
     shape = _filter_shape(node)
     rank = len(shape)
-    given = node.input_shape(0)
-    channels = None if given is None else given[-1 if is_channels_last(node) else 1]
+    input_shape = node.input_shape(0)
+    channels = None if input_shape is None else input_shape[-1 if is_channels_last(node) else 1]
     groups = 1 if channels is None else channels // shape[-2]
     turned = w.transpose(weights, (rank - 1, rank - 2, *range(rank - 2)))
     return _convolution(w, node, x, turned, rank, groups)
@@ -127,18 +127,18 @@ def transposed(w: GraphWriter, node: Node, sizes: str, weights: str, x: str) -> 
     strides, dilations = spatial(node, "strides", rank), spatial(node, "dilations", rank)
     turned = w.transpose(weights, (rank - 1, rank - 2, *range(rank - 2)))
     attrs = {"kernel_shape": window, "strides": strides, "dilations": dilations}
-    output, given = image_sizes(node, node.shapes[0]), image_sizes(node, node.input_shape(2))
+    output, input = image_sizes(node, node.shapes[0]), image_sizes(node, node.input_shape(2))
     reach = dilated(window, dilations)
 
     def cut(x: str) -> str:
-        if output is None or given is None or None in output or None in given:
+        if output is None or input is None or None in output or None in input:
             full = w.add("ConvTranspose", x, turned, pads=[0] * 2 * len(window), **attrs)
             return _cut(w, node, full, sizes, rank)
         pads: list[int] = padding(node, node.shapes[0], reach, strides)["pads"]
         count = len(window)
         missing = [
             size - ((old - 1) * stride + width - pads[axis] - pads[axis + count])  # type: ignore[operator]
-            for axis, (size, old, stride, width) in enumerate(zip(output, given, strides, reach))
+            for axis, (size, old, stride, width) in enumerate(zip(output, input, strides, reach))
         ]
         return w.add("ConvTranspose", x, turned, pads=pads, output_padding=missing, **attrs)
 
@@ -148,12 +148,12 @@ def transposed(w: GraphWriter, node: Node, sizes: str, weights: str, x: str) -> 
 def _cut(w: GraphWriter, node: Node, full: str, sizes: str, rank: int) -> str:
     """Returns the part of a full transposed convolution that has the sizes of the images, which a vector holds."""
     first = 1 if is_channels_last(node) else 2
-    wanted = w.add("Slice", w.index(sizes), [first], [first + rank - 2])
+    output_sizes = w.add("Slice", w.index(sizes), [first], [first + rank - 2])
     have = w.dims(full, 2)
     zero, two = w.constant([0] * (rank - 2)), w.like(2, dtypes.int64)
-    begin = w.add("Div", w.add("Max", w.add("Sub", have, wanted), zero), two)
+    begin = w.add("Div", w.add("Max", w.add("Sub", have, output_sizes), zero), two)
     if node.attrs["padding"] in ("VALID", b"VALID"):
         begin = zero
-    lacking = w.add("Max", w.add("Sub", wanted, have), zero)
+    lacking = w.add("Max", w.add("Sub", output_sizes, have), zero)
     padded = w.add("Pad", full, w.join([0] * rank, [0, 0], lacking))
-    return w.add("Slice", padded, begin, w.add("Add", begin, wanted), list(range(2, rank)))
+    return w.add("Slice", padded, begin, w.add("Add", begin, output_sizes), list(range(2, rank)))

@@ -39,8 +39,8 @@ def diag(w: GraphWriter, node: Node, x: str, *placement: str) -> str:
 def _require_main(w: GraphWriter, node: Node, placement: tuple[str, ...]) -> None:
     """Raises an error for other diagonals than the main one of square matrices."""
     for name, default in zip(placement, (0, -1, -1, 0)):
-        found = w.known(name)
-        if found is None or found.size != 1 or found.reshape(()).item() != default:
+        offset = w.static_value(name)
+        if offset is None or offset.size != 1 or offset.reshape(()).item() != default:
             raise unsupported(node, "has other diagonals than the main one", "multiply by a constant matrix")
 
 
@@ -48,8 +48,8 @@ def _require_main(w: GraphWriter, node: Node, placement: tuple[str, ...]) -> Non
 def diag_part(w: GraphWriter, node: Node, x: str, *placement: str) -> str:
     """Gathers the element of each row that lies on the diagonal."""
     for name in placement:
-        found = w.known(name)
-        if found is None or found.size != 1 or found.reshape(()).item() != 0:
+        offset = w.static_value(name)
+        if offset is None or offset.size != 1 or offset.reshape(()).item() != 0:
             raise unsupported(node, "has other diagonals than the main one", "gather their elements")
     dims = w.dims(x, -2)
     count = w.add("ReduceMin", dims, keepdims=0)

@@ -22,9 +22,9 @@ def by_arguments(w: GraphWriter, node: Node, x: str) -> str:
 @converter("FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel")
 def by_variables(w: GraphWriter, node: Node, x: str, low: str, high: str) -> str:
     """Quantizes in steps; per channel, along the last axis."""
-    known = w.known(low), w.known(high)
-    if known[0] is not None and known[1] is not None:
-        return _quantized(w, node, x, known[0], known[1])
+    bounds = w.static_value(low), w.static_value(high)
+    if bounds[0] is not None and bounds[1] is not None:
+        return _quantized(w, node, x, bounds[0], bounds[1])
     return _computed(w, node, x, low, high)
 
 
@@ -43,7 +43,7 @@ def _quantized(w: GraphWriter, node: Node, x: str, low: Any, high: Any) -> str:
     smallest, largest = (first - zero) * steps, (last - zero) * steps
     if last > 255 or bool(np.any(scale <= 0)):
         return _computed(w, node, x, w.constant(low), w.constant(high))
-    constant = w.known(x)
+    constant = w.static_value(x)
     if constant is not None and constant.size:
         inside = np.clip(constant, smallest, largest) - smallest
         levels = np.floor(inside / steps + np.float32(0.5)) + first
@@ -51,10 +51,10 @@ def _quantized(w: GraphWriter, node: Node, x: str, low: Any, high: Any) -> str:
     if (first, last) != (0, 255):  # the type has levels that are not used
         bounds = [w.constant(bound.astype(np.float32)) for bound in (smallest, largest)]
         x = w.add("Min", w.add("Max", x, bounds[0]), bounds[1])
-    given = (w.constant(steps), w.constant(zero.astype(np.uint8)))
+    step_and_zero = (w.constant(steps), w.constant(zero.astype(np.uint8)))
     shape = node.input_shape(0)
     axis = {"axis": len(shape) - 1} if low.ndim == 1 and shape is not None else {}
-    return w.add("DequantizeLinear", w.add("QuantizeLinear", x, *given, **axis), *given, **axis)
+    return w.add("DequantizeLinear", w.add("QuantizeLinear", x, *step_and_zero, **axis), *step_and_zero, **axis)
 
 
 def _stored(levels: Array, steps: Array, zero: Array) -> Quantized:

@@ -34,13 +34,13 @@ def _gather_in_batches(w: GraphWriter, node: Node, x: str, indices: str, axis: i
     axis, batch = axis % rank, batch % count
     order = [*range(batch), axis, *(i for i in range(batch, rank) if i != axis)]
     index = w.add("Unsqueeze", w.index(indices), [-1])
-    found = w.add("GatherND", w.transpose(x, order), index, batch_dims=batch)
+    gathered = w.add("GatherND", w.transpose(x, order), index, batch_dims=batch)
     # The result has the axes of the batch, of the indices, and the others of the values, of which some come first.
     between = axis - batch
     inner = count - batch
     total = rank - 1 + inner
-    made = [*range(batch), *range(batch + inner, batch + inner + between), *range(batch, batch + inner)]
-    return w.transpose(found, [*made, *range(len(made), total)])
+    permutation = [*range(batch), *range(batch + inner, batch + inner + between), *range(batch, batch + inner)]
+    return w.transpose(gathered, [*permutation, *range(len(permutation), total)])
 
 
 @converter("GatherNd")
@@ -113,7 +113,7 @@ def dynamic_stitch(w: GraphWriter, node: Node, *inputs: str) -> str:
 @converter("UnravelIndex")
 def unravel_index(w: GraphWriter, node: Node, indices: str, dims: str) -> str:
     """Divides by the sizes of the axes behind each axis."""
-    sizes = w.known(dims)
+    sizes = w.static_value(dims)
     if sizes is None:
         raise unsupported(node, "has sizes that are computed in the graph", "write them as numbers")
     index, left = w.index(indices), 1

@@ -18,11 +18,11 @@ def crop_and_resize(w: GraphWriter, node: Node, images: str, boxes: str, example
     kind = node.attrs["method"]
     if kind in ("nearest", b"nearest"):
         half = w.like(0.5, dtypes.float32)  # which is rounded up
-        found = _pixels(w, x, example, *(_rounded(w, w.add("Add", place, half), "Floor") for place, _ in axes))
+        pixels = _pixels(w, x, example, *(_rounded(w, w.add("Add", place, half), "Floor") for place, _ in axes))
     else:
-        found = _interpolated(w, x, example, axes[0][0], axes[1][0])
+        pixels = _interpolated(w, x, example, axes[0][0], axes[1][0])
     inside = w.add("Unsqueeze", w.add("And", axes[0][1], axes[1][1]), [-1])
-    return w.add("Where", inside, found, w.like(float(node.attrs["extrapolation_value"]), dtypes.float32))
+    return w.add("Where", inside, pixels, w.like(float(node.attrs["extrapolation_value"]), dtypes.float32))
 
 
 def _places(w: GraphWriter, x: str, boxes: str, sizes: str, axis: int) -> tuple[str, str]:
@@ -49,7 +49,7 @@ def _rounded(w: GraphWriter, place: str, how: str) -> str:
 def _pixels(w: GraphWriter, x: str, example: str, y: str, column: str) -> str:
     """Returns the pixels at integer places."""
     whole = w.dims(w.add("Add", w.add("Add", example, y), column))
-    index = [w.add("Unsqueeze", w.add("Expand", part, whole), [-1]) for part in (example, y, column)]
+    index = [w.add("Unsqueeze", w.add("Expand", coordinate, whole), [-1]) for coordinate in (example, y, column)]
     return w.add("GatherND", x, w.add("Concat", *index, axis=-1))
 
 

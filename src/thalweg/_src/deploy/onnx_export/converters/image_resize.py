@@ -17,16 +17,16 @@ def _resize(w: GraphWriter, node: Node, images: str, size: str, mode: str, **att
         coordinates = "half_pixel" if node.attrs["half_pixel_centers"] else "asymmetric"
     x = w.channels_first(images, 4)
     static = node.shapes[0]
-    given = {"mode": mode, "coordinate_transformation_mode": coordinates, **attrs}
+    attributes = {"mode": mode, "coordinate_transformation_mode": coordinates, **attrs}
     if mode == "cubic":  # runtimes that move transposes have it for images with channels first alone
         flat = w.reshape(x, w.join([-1, 1], w.dims(x, 2)))
-        resized = w.add("Resize", flat, None, None, w.join(w.dims(flat, 0, 2), w.index(size)), **given)
+        resized = w.add("Resize", flat, None, None, w.join(w.dims(flat, 0, 2), w.index(size)), **attributes)
         return w.channels_last(w.reshape(resized, w.join(w.dims(x, 0, 2), w.index(size))), 4)
     if static is not None and None not in static:
         sizes: Any = [static[0], static[3], static[1], static[2]]
     else:
         sizes = w.join(w.dims(x, 0, 2), w.index(size))
-    return w.channels_last(w.add("Resize", x, None, None, sizes, **given), 4)
+    return w.channels_last(w.add("Resize", x, None, None, sizes, **attributes), 4)
 
 
 @converter("ResizeBilinear")

@@ -21,28 +21,28 @@ def table(w: GraphWriter, node: Node) -> Table:
 
 @converter("LookupTableFindV2")
 def find(w: GraphWriter, node: Node, entries: Table, keys: str, default: str) -> str:
-    value = w.known(default)
+    value = w.static_value(default)
     if value is None:
         raise unsupported(node, "has a default value that is computed in the graph", "use a constant")
     attrs: dict[str, Any] = {}
     wide: dict[str, DType] = {}
-    for part, array, dtype in (("keys", entries.keys, node.input_dtype(1)), ("values", entries.values, node.dtypes[0])):
-        suffix, wide[part], listed = _listed(node, array, dtype)
-        attrs[f"{part}_{suffix}s"] = listed
-        if part == "values":
+    for side, array, dtype in (("keys", entries.keys, node.input_dtype(1)), ("values", entries.values, node.dtypes[0])):
+        suffix, wide[side], listed = _listed(node, array, dtype)
+        attrs[f"{side}_{suffix}s"] = listed
+        if side == "values":
             attrs[f"default_{suffix}"] = _listed(node, value, dtype)[2][0]
-    found = w.add("LabelEncoder", w.cast(keys, wide["keys"], node.input_dtype(1)), domain=ML, **attrs)
-    return w.cast(found, node.dtypes[0], wide["values"])
+    values = w.add("LabelEncoder", w.cast(keys, wide["keys"], node.input_dtype(1)), domain=ML, **attrs)
+    return w.cast(values, node.dtypes[0], wide["values"])
 
 
 def _listed(node: Node, array: np.ndarray[Any, Any], dtype: DType) -> tuple[str, DType, list[Any]]:
     """Returns what ONNX calls a type of tables, that type, and the elements."""
     if dtype is dtypes.string:
-        return "string", dtype, [each if isinstance(each, bytes) else str(each).encode() for each in array.ravel()]
+        return "string", dtype, [x if isinstance(x, bytes) else str(x).encode() for x in array.ravel()]
     if dtype.is_integer:
-        return "int64", dtypes.int64, [int(each) for each in array.ravel()]
+        return "int64", dtypes.int64, [int(x) for x in array.ravel()]
     if dtype is dtypes.float32:
-        return "float", dtype, [float(each) for each in array.ravel()]
+        return "float", dtype, [float(x) for x in array.ravel()]
     raise unsupported(node, f"has elements of type {dtype.name}", "use strings, integers or float32")
 
 

@@ -141,8 +141,8 @@ def add_n(w: GraphWriter, node: Node, *inputs: str) -> str:
 
     def compute(*wide: str) -> str:
         total = wide[0]
-        for each in wide[1:]:
-            total = w.add("Add", total, each)
+        for term in wide[1:]:
+            total = w.add("Add", total, term)
         return total
 
     return widened(w, node, compute, *inputs)

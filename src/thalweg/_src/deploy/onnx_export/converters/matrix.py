@@ -12,7 +12,7 @@ from thalweg._src.graph.ir.step_graph import Node
 @converter("MatMul")
 def matmul(w: GraphWriter, node: Node, a: str, b: str) -> str:
     """Multiplies; Gemm transposes operands that are no constants, and takes biases of integer weights."""
-    if node.attrs["transpose_b"] and (w.known(b) is not None or b in w.model.quantized):
+    if node.attrs["transpose_b"] and (w.static_value(b) is not None or b in w.model.quantized):
         b, turned = w.transpose(b, (1, 0)), (node.attrs["transpose_a"], False)
     else:
         turned = (node.attrs["transpose_a"], node.attrs["transpose_b"])

@@ -16,9 +16,9 @@ from thalweg._src.graph.ir.step_graph import Node
 
 def _pads(w: GraphWriter, paddings: str) -> Any:
     """Returns all sizes before the axes, then all sizes after them."""
-    found = w.known(paddings)
-    if found is not None:
-        return found.T.ravel().tolist()
+    sizes = w.static_value(paddings)
+    if sizes is not None:
+        return sizes.T.ravel().tolist()
     return w.add("Reshape", w.add("Transpose", w.index(paddings), perm=[1, 0]), [-1])
 
 
@@ -42,10 +42,10 @@ def mirror_pad(w: GraphWriter, node: Node, x: str, paddings: str) -> str:
 
 def _pad_symmetrically(w: GraphWriter, node: Node, x: str, paddings: str) -> str:
     """Repeats the edges too: each axis gathers its indices, which are reflected at the edges."""
-    found, shape = w.known(paddings), node.input_shape(0)
-    if found is None or shape is None or any(size is None for size, row in zip(shape, found) if row.any()):
+    sizes, shape = w.static_value(paddings), node.input_shape(0)
+    if sizes is None or shape is None or any(size is None for size, row in zip(shape, sizes) if row.any()):
         raise unsupported(node, "mirrors an axis of unknown size", "use the mode REFLECT, or a static shape")
-    for axis, (before, after) in enumerate(found.tolist()):
+    for axis, (before, after) in enumerate(sizes.tolist()):
         if before or after:
             places = np.pad(np.arange(int(shape[axis] or 0)), (int(before), int(after)), mode="symmetric")
             x = w.add("Gather", x, places.tolist(), axis=axis)
@@ -65,19 +65,19 @@ def broadcast_to(w: GraphWriter, node: Node, x: str, shape: str) -> str:
 @converter("BroadcastArgs")
 def broadcast_args(w: GraphWriter, node: Node, x: str, y: str) -> str:
     """Returns the shape of a sum of values with two shapes."""
-    ones = [w.add("Expand", w.like(0, dtypes.int64), w.index(each)) for each in (x, y)]
+    ones = [w.add("Expand", w.like(0, dtypes.int64), w.index(shape)) for shape in (x, y)]
     return w.cast(w.dims(w.add("Add", *ones)), node.dtypes[0], dtypes.int64)
 
 
 @converter("ReverseV2")
 def reverse(w: GraphWriter, node: Node, x: str, axes: str) -> str:
-    found = w.known(axes)
-    if found is None:
+    static_axes = w.static_value(axes)
+    if static_axes is None:
         raise unsupported(node, "has axes that are computed in the graph", "write them as numbers")
-    count = found.size
+    count = static_axes.size
     if count == 0:
         return x
-    return w.add("Slice", x, [-1] * count, [-(1 << 63) + 1] * count, found.tolist(), [-1] * count)
+    return w.add("Slice", x, [-1] * count, [-(1 << 63) + 1] * count, static_axes.tolist(), [-1] * count)
 
 
 @converter("ReverseSequence")
@@ -98,7 +98,7 @@ def reverse_sequence(w: GraphWriter, node: Node, x: str, lengths: str) -> str:
 @converter("Roll")
 def roll(w: GraphWriter, node: Node, x: str, shift: str, axis: str) -> str:
     """Puts the end of each axis before its beginning."""
-    shifts, axes = w.known(shift), w.known(axis)
+    shifts, axes = w.static_value(shift), w.static_value(axis)
     if shifts is None or axes is None:
         raise unsupported(node, "has shifts that are computed in the graph", "write them as numbers")
     static = node.input_shape(0)

@@ -12,8 +12,8 @@ from thalweg._src.graph.ir.step_graph import Node
 
 def _reduce(w: GraphWriter, node: Node, onnx_type: str, x: str, axes: str) -> str:
     keep = int(node.attrs["keep_dims"])
-    given = w.known(axes)
-    listed = w.constant(given.ravel().tolist()) if given is not None else w.add("Reshape", w.index(axes), [-1])
+    static = w.static_value(axes)
+    listed = w.constant(static.ravel().tolist()) if static is not None else w.add("Reshape", w.index(axes), [-1])
     return w.add(onnx_type, x, listed, keepdims=keep, noop_with_empty_axes=1)
 
 
@@ -26,9 +26,9 @@ def _reduction(onnx_type: str, op: str) -> None:
 @converter("Mean")
 def mean(w: GraphWriter, node: Node, x: str, axes: str) -> str:
     """Averages; rounded images by a pool, for which runtimes have an integer kernel."""
-    given, shape, source = w.known(axes), node.input_shape(0), node.inputs[0].node
+    static_axes, shape, source = w.static_value(axes), node.input_shape(0), node.inputs[0].node
     of_images = shape is not None and len(shape) == 4 and source.type.startswith("FakeQuant")
-    if of_images and given is not None and sorted(axis % 4 for axis in given.ravel().tolist()) == [1, 2]:
+    if of_images and static_axes is not None and sorted(axis % 4 for axis in static_axes.ravel().tolist()) == [1, 2]:
         pooled = w.channels_last(w.add("GlobalAveragePool", w.channels_first(x, 4)), 4)
         return pooled if node.attrs["keep_dims"] else w.add("Squeeze", pooled, [1, 2])
     return widened(w, node, lambda wide: _reduce(w, node, "ReduceMean", wide, axes), x)
@@ -53,10 +53,10 @@ _logical("ReduceMax", "Any")
 
 def constant_axis(w: GraphWriter, node: Node, axis: str) -> int:
     """Returns an axis, which is an attribute in ONNX."""
-    found = w.known(axis)
-    if found is None:
+    static_axis = w.static_value(axis)
+    if static_axis is None:
         raise unsupported(node, "has an axis that is computed in the graph", "pass the axis as a Python number")
-    return int(found.reshape(()))
+    return int(static_axis.reshape(()))
 
 
 def _arg(onnx_type: str, op: str) -> None:
@@ -64,8 +64,8 @@ def _arg(onnx_type: str, op: str) -> None:
     def convert(w: GraphWriter, node: Node, x: str, axis: str) -> str:
         source = node.input_dtype(0)
         wide = w.cast(x, dtypes.float64 if source is dtypes.int64 else computed_as(source), source)
-        found = w.add(onnx_type, wide, axis=constant_axis(w, node, axis), keepdims=0)
-        return w.cast(found, node.dtypes[0], dtypes.int64)
+        index = w.add(onnx_type, wide, axis=constant_axis(w, node, axis), keepdims=0)
+        return w.cast(index, node.dtypes[0], dtypes.int64)
 
 
 _arg("ArgMax", "ArgMax")

@@ -80,12 +80,12 @@ def squeeze(w: GraphWriter, node: Node, x: str) -> str:
 
 @converter("Transpose")
 def transpose(w: GraphWriter, node: Node, x: str, permutation: str) -> str:
-    found = w.known(permutation)
-    if found is None:
+    static_permutation = w.static_value(permutation)
+    if static_permutation is None:
         raise unsupported(
             node, "has a permutation that is computed in the graph", "give its placeholder a shape of known rank"
         )
-    return w.transpose(x, found.tolist())
+    return w.transpose(x, static_permutation.tolist())
 
 
 @converter("InvertPermutation")

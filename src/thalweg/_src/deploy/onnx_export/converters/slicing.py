@@ -18,7 +18,7 @@ _START = -(1 << 63) + 1  # before all elements, for slices in reverse
 @converter("Slice")
 def slice_by_size(w: GraphWriter, node: Node, x: str, begin: str, size: str) -> str:
     """Slices; a size of -1 reaches to the end."""
-    starts, sizes = w.known(begin), w.known(size)
+    starts, sizes = w.static_value(begin), w.static_value(size)
     if starts is not None and sizes is not None:
         ends = [_END if n == -1 else start + n for start, n in zip(starts.tolist(), sizes.tolist())]
         return w.add("Slice", x, starts.tolist(), ends, list(range(len(ends))))
@@ -43,8 +43,8 @@ def strided_slice(w: GraphWriter, node: Node, x: str, begin: str, end: str, stri
     plan = _plan(node)
     x = _sliced(w, node, plan, x, begin, end, strides)
     for axis, place in reversed(plan.single):
-        found = w.known(begin)
-        index = w.like(int(found[place]), dtypes.int64) if found is not None else _element(w, begin, place)
+        static = w.static_value(begin)
+        index = w.like(int(static[place]), dtypes.int64) if static is not None else _element(w, begin, place)
         x = w.add("Gather", x, index, axis=axis)
     return w.add("Unsqueeze", x, plan.inserted) if plan.inserted else x
 
@@ -80,7 +80,7 @@ def _plan(node: Node) -> _Plan:
 
 
 def _sliced(w: GraphWriter, node: Node, plan: _Plan, x: str, begin: str, end: str, strides: str) -> str:
-    steps = w.known(strides)
+    steps = w.static_value(strides)
     if steps is None:
         raise unsupported(node, "has strides that are computed in the graph", "write them as numbers")
     axes, starts, ends, jumps = [], [], [], []
@@ -91,8 +91,8 @@ def _sliced(w: GraphWriter, node: Node, plan: _Plan, x: str, begin: str, end: st
         axes.append(axis)
         jumps.append(step)
         if step == 1 and starts[-1] == 0 and ends[-1] == _END:
-            for each in (axes, starts, ends, jumps):
-                each.pop()
+            for bounds in (axes, starts, ends, jumps):
+                bounds.pop()
     if not axes:
         return x
     return w.add("Slice", x, _vector(w, starts), _vector(w, ends), axes, None if set(jumps) == {1} else jumps)
@@ -100,8 +100,8 @@ def _sliced(w: GraphWriter, node: Node, plan: _Plan, x: str, begin: str, end: st
 
 def _bound(w: GraphWriter, bounds: str, place: int) -> Any:
     """Returns a number, or where it is computed in the graph, the vector with it."""
-    found = w.known(bounds)
-    return int(found[place]) if found is not None else w.add("Slice", w.index(bounds), [place], [place + 1])
+    static = w.static_value(bounds)
+    return int(static[place]) if static is not None else w.add("Slice", w.index(bounds), [place], [place + 1])
 
 
 def _element(w: GraphWriter, vector: str, place: int) -> str:

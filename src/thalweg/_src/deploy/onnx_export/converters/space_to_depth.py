@@ -23,10 +23,10 @@ def space_to_depth(w: GraphWriter, node: Node, x: str) -> str:
 
 def _blocks(w: GraphWriter, node: Node, block: str, borders: str) -> tuple[list[int], list[list[int]], int]:
     """Returns the sizes of blocks, the borders of the axes, and the rank."""
-    sizes, given, shape = w.known(block), w.known(borders), node.input_shape(0)
-    if sizes is None or given is None or shape is None:
+    sizes, static_borders, shape = w.static_value(block), w.static_value(borders), node.input_shape(0)
+    if sizes is None or static_borders is None or shape is None:
         raise unsupported(node, "has blocks or borders that are computed in the graph", "use the rate of a convolution")
-    return sizes.tolist(), given.tolist(), len(shape)
+    return sizes.tolist(), static_borders.tolist(), len(shape)
 
 
 @converter("SpaceToBatchND")
@@ -38,10 +38,10 @@ def space_to_batch(w: GraphWriter, node: Node, x: str, block: str, paddings: str
         before = [0, *(row[0] for row in pads), *[0] * (rank - 1 - count)]
         after = [0, *(row[1] for row in pads), *[0] * (rank - 1 - count)]
         x = w.add("Pad", x, before + after)
-    parts: list[object] = [w.dims(x, 0, 1)]
+    shape: list[object] = [w.dims(x, 0, 1)]
     for axis, size in enumerate(sizes):
-        parts += [w.add("Div", w.dims(x, axis + 1, axis + 2), [size]), [size]]
-    split = w.reshape(x, w.join(*parts, w.dims(x, count + 1)))
+        shape += [w.add("Div", w.dims(x, axis + 1, axis + 2), [size]), [size]]
+    split = w.reshape(x, w.join(*shape, w.dims(x, count + 1)))
     places = [2 * axis + 2 for axis in range(count)]
     outer = [2 * axis + 1 for axis in range(count)]
     turned = w.transpose(split, [*places, 0, *outer, *range(2 * count + 1, rank + count)])
@@ -57,9 +57,9 @@ def batch_to_space(w: GraphWriter, node: Node, x: str, block: str, crops: str) -
     split = w.reshape(x, w.join(list(sizes), [-1], w.dims(x, 1)))
     mixed = [axis for i in range(count) for axis in (count + 1 + i, i)]
     turned = w.transpose(split, [count, *mixed, *range(2 * count + 1, rank + count)])
-    parts: list[object] = [[-1]]
-    parts += [w.add("Mul", w.dims(x, axis + 1, axis + 2), [size]) for axis, size in enumerate(sizes)]
-    merged = w.reshape(turned, w.join(*parts, w.dims(x, count + 1)))
+    split_shape: list[object] = [[-1]]
+    split_shape += [w.add("Mul", w.dims(x, axis + 1, axis + 2), [size]) for axis, size in enumerate(sizes)]
+    merged = w.reshape(turned, w.join(*split_shape, w.dims(x, count + 1)))
     if not any(map(any, borders)):
         return merged
     ends = [-row[1] if row[1] else (1 << 62) for row in borders]

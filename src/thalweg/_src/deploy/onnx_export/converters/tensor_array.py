@@ -19,8 +19,8 @@ def reserved(w: GraphWriter, size: str, dtype: DType, shape: Shape) -> str:
     """Returns a sequence of zeros; where the shape of its elements is not known, of elements without numbers."""
     element = [] if shape is None else [0 if axis is None else axis for axis in shape]
     sizes = w.join(w.vector(size), element)
-    given = w.known(size)
-    if given is not None and int(given) == 0:
+    static_size = w.static_value(size)
+    if static_size is not None and int(static_size) == 0:
         return w.add("SequenceEmpty", dtype=number_of(dtype))
     if shape is None:  # ONNX must not take the elements for scalars, so that their rank follows from values
         sizes = w.add("Compress", sizes, np.array([True]))
@@ -53,8 +53,8 @@ def _without(w: GraphWriter, elements: Elements, place: str) -> str:
     graphs = {}
     for name in ("then_branch", "else_branch"):
         graphs[name] = branch = w.child()
-        kept = [elements.name, place] if name == "then_branch" else [elements.name]
-        branch.outputs.append(branch.add("SequenceErase" if len(kept) == 2 else "Identity", *kept))
+        inputs = [elements.name, place] if name == "then_branch" else [elements.name]
+        branch.outputs.append(branch.add("SequenceErase" if len(inputs) == 2 else "Identity", *inputs))
         w.model.types[branch.outputs[0]] = w.type_of(elements)
     return w.add("If", is_inside, **graphs)
 
@@ -132,10 +132,10 @@ def _is_everything(w: GraphWriter, node: Node, indices: str) -> bool:
     """Returns whether indices are the numbers from 0 to the size of the array."""
     if not _counts(w, node, indices):
         return False
-    array, found = node.inputs[0].node, w.known(indices)
-    if found is not None:
+    array, static_indices = node.inputs[0].node, w.static_value(indices)
+    if static_indices is not None:
         size = array.constant(0) if array.type == "TensorArrayV3" else None
-        return size is not None and int(size) == found.size
+        return size is not None and int(size) == static_indices.size
     limit = node.inputs[1].node.inputs[1]
     counts = limit.node.type == "TensorArraySizeV3" and limit.node.inputs[0] == node.inputs[0]
     return counts or (array.type == "TensorArrayV3" and array.inputs[0] == limit)
@@ -143,9 +143,9 @@ def _is_everything(w: GraphWriter, node: Node, indices: str) -> bool:
 
 def _counts(w: GraphWriter, node: Node, indices: str) -> bool:
     """Returns whether indices are 0, 1, 2 and so on."""
-    found = w.known(indices)
-    if found is not None:
-        return bool((found == np.arange(found.size)).all())
+    static_indices = w.static_value(indices)
+    if static_indices is not None:
+        return bool((static_indices == np.arange(static_indices.size)).all())
     producer = node.inputs[1][0]
     if producer.type != "Range":
         return False

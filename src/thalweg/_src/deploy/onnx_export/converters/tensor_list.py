@@ -15,10 +15,10 @@ from thalweg._src.graph.ir.step_graph import Node
 
 def _shape(w: GraphWriter, name: str) -> Shape:
     """Returns the shape that a vector holds, if all its sizes are known."""
-    found = w.known(name)
-    if found is None or found.ndim != 1 or (found < 0).any():
+    sizes = w.static_value(name)
+    if sizes is None or sizes.ndim != 1 or (sizes < 0).any():
         return None
-    return tuple(found.tolist())
+    return tuple(sizes.tolist())
 
 
 @converter("TensorListReserve")

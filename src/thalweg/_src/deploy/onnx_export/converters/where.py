@@ -43,8 +43,8 @@ def one_hot(w: GraphWriter, node: Node, indices: str, depth: str, on: str, off: 
     if shape is None:
         raise unsupported(node, "has indices of unknown rank", "give placeholders shapes of known rank")
     axis = len(shape) if axis == -1 else axis
-    given, zero, one = w.known(depth), w.like(0, dtypes.int64), w.like(1, dtypes.int64)
-    places = w.constant(list(range(int(given)))) if given is not None else w.add("Range", zero, w.index(depth), one)
+    static, zero, one = w.static_value(depth), w.like(0, dtypes.int64), w.like(1, dtypes.int64)
+    places = w.constant(list(range(int(static)))) if static is not None else w.add("Range", zero, w.index(depth), one)
     places = w.reshape(places, [-1, *[1] * (len(shape) - axis)])
     match = w.add("Equal", w.add("Unsqueeze", w.index(indices), [axis]), places)
     return choose(w, node, match, on, off)
