@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from thalweg._src.base import errors, shapes
+from thalweg._src.base.dtypes import DType
 from thalweg._src.base.formats.table_checkpoint import open_checkpoint
 from thalweg._src.base.shapes import Shape, show
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.tensor import Tensor
 from thalweg._src.training.checkpoint.saver_builder import SaveableObject
 
 _SHOWN = 40
@@ -50,7 +52,7 @@ def _listed(names: list[str]) -> str:
     return ", ".join(sorted(names)[:_SHOWN]) + more
 
 
-def _difference(reader: Any, name: str, spec: str, dtype: Any, shape: Shape) -> str | None:
+def _difference(reader: Any, name: str, spec: str, dtype: DType, shape: Shape) -> str | None:
     entry = reader.entry(name)
     if entry.dtype is not dtype:
         return f"{name}: {dtype.name} in the model, {entry.dtype.name} in the checkpoint"
@@ -103,11 +105,11 @@ def _texts(constant: Operation) -> list[str] | None:
     return [value.decode("utf-8", "surrogateescape") for value in constant.attrs["value"].ravel().tolist()]
 
 
-def _target_shape(output: Any) -> Shape:
+def _target_shape(output: Tensor) -> Shape:
     """Returns the shape of the variable that a restored tensor is assigned to; unknown if it is reshaped first."""
     for consumer in output.consumers():
         if consumer.type == "Identity":
             return _target_shape(consumer.outputs[0])
         if consumer.type in ("Assign", "AssignVariableOp"):
-            return consumer.inputs[0].op.attrs.get("shape")  # type: ignore[no-any-return]
+            return consumer.inputs[0].op.attrs.get("shape")
     return None

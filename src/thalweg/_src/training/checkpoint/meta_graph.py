@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from thalweg._src.base import logging
@@ -109,7 +109,7 @@ def export_meta_graph(
     return message
 
 
-def write_meta_graph(message: Any, filename: Any, as_text: bool = False) -> None:
+def write_meta_graph(message: Any, filename: PathLike, as_text: bool = False) -> None:
     """Writes a message to a file atomically."""
     from google.protobuf import text_format
 
@@ -182,7 +182,7 @@ def _add_collection(message: Any, graph: Graph, key: str, scope: str | None, no_
         message.collection_def[key].CopyFrom(collection_def)
 
 
-def _add_member(collection_def: Any, key: str, member: Any, scope: str | None) -> None:
+def _add_member(collection_def: Any, key: str, member: object, scope: str | None) -> None:
     if isinstance(member, Variable) and key in VARIABLES:
         proto = member.to_proto(scope)
     elif key in _members:
@@ -215,7 +215,7 @@ def _add_member(collection_def: Any, key: str, member: Any, scope: str | None) -
 # -- import -----------------------------------------------------------------------------------------------------------
 
 
-def read_meta_graph_file(filename: Any) -> Any:
+def read_meta_graph_file(filename: PathLike) -> Any:
     """Reads the MetaGraphDef of a file, binary or text."""
     from google.protobuf import text_format
     from google.protobuf.message import DecodeError
@@ -239,7 +239,7 @@ def import_elements(
     message: Any,
     clear_devices: bool,
     scope: str | None,
-    return_elements: Any,
+    return_elements: Sequence[str] | None,
     input_map: dict[str, Any] | None,
     trusted: bool | None,
 ) -> Any:
@@ -277,7 +277,7 @@ def import_elements(
 
 
 def _members_of(
-    graph: Graph, key: str, kind: str, values: Any, scope: str | None, variables: dict[str, Variable]
+    graph: Graph, key: str, kind: str, values: Iterable[Any], scope: str | None, variables: dict[str, Variable]
 ) -> list[Any]:
     if kind == "node_list":
         return [_node(graph, f"{scope}/{name}" if scope else name, variables) for name in map(as_text, values)]

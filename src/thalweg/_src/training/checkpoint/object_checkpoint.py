@@ -52,12 +52,13 @@ from thalweg._src.training.checkpoint.trackable import (
     saved_by,
 )
 from thalweg._src.training.variables.restoration import defer, settle
+from thalweg._src.training.variables.sessions import SessionLike
 from thalweg._src.training.variables.variables import Variable, global_variables
 
 _OWN = frozenset(("_save_counter", "_increment", "_saves", "_restores", "_restorations"))
 
 
-def session_for(session: Any) -> Any:
+def session_for(session: SessionLike | None) -> Any:
     """Returns the given session or the default one."""
     session = session or get_default_session()
     if session is None:
@@ -100,14 +101,14 @@ class Checkpoint(AutoTrackable):
 
     # -- saving -------------------------------------------------------------------------------------------------------
 
-    def save(self, file_prefix: PathLike, session: Any = None) -> str:
+    def save(self, file_prefix: PathLike, session: SessionLike | None = None) -> str:
         """Writes a checkpoint under the next number and records it as the latest one; returns its prefix."""
         prefix = as_text(os.fspath(file_prefix))
         path = self.write(f"{prefix}-{self._count(session)}", session)
         update_checkpoint_state(os.path.dirname(prefix), path, [path], save_relative_paths=True)
         return path
 
-    def _count(self, session: Any) -> int:
+    def _count(self, session: SessionLike | None) -> int:
         """Increments the counter of saves, and returns it."""
         if executing_eagerly():
             return int(self.save_counter.assign_add(1))
@@ -119,7 +120,7 @@ class Checkpoint(AutoTrackable):
                 self._increment = self.save_counter.assign_add(1)
         return int(session.run(self._increment))
 
-    def write(self, file_prefix: PathLike, session: Any = None) -> str:
+    def write(self, file_prefix: PathLike, session: SessionLike | None = None) -> str:
         """Writes a checkpoint under a prefix, without recording it."""
         if executing_eagerly():
             return self._write_now(as_text(os.fspath(file_prefix)))
@@ -183,7 +184,7 @@ class Checkpoint(AutoTrackable):
             return NameBasedSaverStatus(self, prefix, reader)
         return CheckpointLoadStatus(self, prefix, parse_graph(reader.get_tensor(GRAPH_KEY), prefix), reader)
 
-    def _run_restore(self, session: Any, saveables: list[SaveableObject], prefix: str) -> None:
+    def _run_restore(self, session: SessionLike | None, saveables: list[SaveableObject], prefix: str) -> None:
         """Restores saveables in a session; at once without one."""
         saveables = [saveable for saveable in saveables if saveable.specs]
         if not saveables:
@@ -243,18 +244,18 @@ class LoadStatus:
         """Raises AssertionError if only the root matches the checkpoint."""
         return self.assert_consumed()
 
-    def run_restore_ops(self, session: Any = None) -> None:
+    def run_restore_ops(self, session: SessionLike | None = None) -> None:
         """Restores everything that matches."""
         raise AssertionError(
             "No checkpoint specified, so no restore ops are available (save_path=None to Saver.restore)."
         )
 
-    def initialize_or_restore(self, session: Any = None) -> None:
+    def initialize_or_restore(self, session: SessionLike | None = None) -> None:
         """Restores what is in the checkpoint and initializes the other variables below the root."""
         self.run_restore_ops(session)
 
 
-def _variables(root: Any, graph: Graph) -> list[Any]:
+def _variables(root: object, graph: Graph) -> list[Any]:
     """Returns the objects with an initializer below a root."""
     with graph.as_default():
         reachable = walk(root)
@@ -264,7 +265,7 @@ def _variables(root: Any, graph: Graph) -> list[Any]:
 class InitializationOnlyStatus(LoadStatus):
     """The status without a checkpoint: variables can only be initialized."""
 
-    def initialize_or_restore(self, session: Any = None) -> None:
+    def initialize_or_restore(self, session: SessionLike | None = None) -> None:
         if executing_eagerly():
             return  # variables have their initial values
         session = session_for(session)
@@ -274,7 +275,7 @@ class InitializationOnlyStatus(LoadStatus):
 class CheckpointLoadStatus(LoadStatus):
     """The status of an object-based checkpoint."""
 
-    def __init__(self, root: Checkpoint, prefix: str, message: Any, reader: Any) -> None:
+    def __init__(self, root: Checkpoint, prefix: str, message: Any, reader: CheckpointReader) -> None:
         super().__init__(root, prefix)
         self._message = message
         self._reader = reader
@@ -375,11 +376,11 @@ class CheckpointLoadStatus(LoadStatus):
             raise AssertionError(f"Nothing to load. No dependencies have been added to {self._root} yet.")
         return self
 
-    def run_restore_ops(self, session: Any = None) -> None:
+    def run_restore_ops(self, session: SessionLike | None = None) -> None:
         if not executing_eagerly():  # otherwise they have run
             self._run(session_for(session))
 
-    def _run(self, session: Any) -> Match:
+    def _run(self, session: SessionLike) -> Match:
         with session.graph.as_default():
             match = self._match(session.graph)
             self._restore_states(match.attributes())
@@ -387,7 +388,7 @@ class CheckpointLoadStatus(LoadStatus):
             self._root._run_restore(session, saveables, self._prefix)
         return match
 
-    def initialize_or_restore(self, session: Any = None) -> None:
+    def initialize_or_restore(self, session: SessionLike | None = None) -> None:
         if executing_eagerly():
             return
         session = session_for(session)
@@ -401,7 +402,7 @@ class CheckpointLoadStatus(LoadStatus):
 class NameBasedSaverStatus(LoadStatus):
     """The status of a checkpoint written by a Saver: variables are found by their names in the graph."""
 
-    def __init__(self, root: Checkpoint, prefix: str, reader: Any) -> None:
+    def __init__(self, root: Checkpoint, prefix: str, reader: CheckpointReader) -> None:
         super().__init__(root, prefix)
         self._reader = reader
         logging.warning(
@@ -419,10 +420,10 @@ class NameBasedSaverStatus(LoadStatus):
             raise AssertionError(f"Some objects had attributes which were not restored: {missing}")
         return self
 
-    def _is_optional(self, variable: Any) -> bool:
+    def _is_optional(self, variable: object) -> bool:
         return any(variable is optional for optional in self._optional)
 
-    def run_restore_ops(self, session: Any = None) -> None:
+    def run_restore_ops(self, session: SessionLike | None = None) -> None:
         session = None if executing_eagerly() else session_for(session)
         saveables: list[SaveableObject] = []
         for variable in _variables(self._root, eager_graph() if session is None else session.graph):

@@ -54,7 +54,7 @@ class HasSlots(Protocol):
         """Returns the names of the slots."""
 
 
-def _slot_of(optimizer: HasSlots, variable: Any, name: str) -> Any:
+def _slot_of(optimizer: HasSlots, variable: Variable, name: str) -> Any:
     """Returns the slot of a variable under a name; None if there is none, or none that is a variable."""
     try:
         slot = optimizer.get_slot(variable, name)
@@ -79,14 +79,14 @@ class Walk:
     numbers: dict[int, int] = field(default_factory=dict)
     children: list[list[tuple[str, Any]]] = field(default_factory=list)
 
-    def add(self, value: Any, path: str) -> int:
+    def add(self, value: object, path: str) -> int:
         self.numbers[id(value)] = len(self.objects)
         self.paths[id(value)] = path
         self.objects.append(value)
         return self.numbers[id(value)]
 
 
-def walk(root: Any) -> Walk:
+def walk(root: object) -> Walk:
     """Returns the objects that a checkpoint of a root contains, without the slots of optimizers."""
     reachable = Walk()
     reachable.add(root, "")
@@ -116,7 +116,7 @@ def slots_in(reachable: Walk) -> Iterator[tuple[Any, str, Any, Any]]:
 # -- saving -----------------------------------------------------------------------------------------------------------
 
 
-def described(root: Any) -> tuple[Any, list[SaveableObject]]:
+def described(root: object) -> tuple[Any, list[SaveableObject]]:
     """Returns the object graph below a root as a message, and the saveables of each object."""
     reachable = walk(root)
     message = graph_message()
@@ -154,7 +154,7 @@ class Match:
     objects: dict[int, Any] = field(default_factory=dict)  # by their ids in the checkpoint
     numbers: dict[int, int] = field(default_factory=dict)  # by the identity of objects
 
-    def bind(self, number: int, value: Any) -> bool:
+    def bind(self, number: int, value: object) -> bool:
         """Maps an object to an id; returns False if either is already mapped."""
         if number in self.objects:
             if self.objects[number] is not value:
@@ -190,7 +190,7 @@ class Match:
         return paths.get(number, f"number {number}")
 
 
-def matched(root: Any, message: Any) -> Match:
+def matched(root: object, message: Any) -> Match:
     """Matches the objects below a root with a checkpoint's object graph, by the names of edges."""
     match = Match(message, walk(root))
     match.bind(0, root)

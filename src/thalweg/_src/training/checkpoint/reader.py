@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from thalweg._src.base.dtypes import DType
@@ -23,14 +24,14 @@ from thalweg._src.training.variables.variables import Variable
 class CheckpointReader:
     """The tensors of a checkpoint by name."""
 
-    def __init__(self, prefix: Any) -> None:
+    def __init__(self, prefix: PathLike) -> None:
         self._reader = open_checkpoint(as_text(os.fspath(prefix)).removeprefix("file://"))
         self._lock = threading.Lock()
 
-    def has_tensor(self, tensor_str: Any) -> bool:
+    def has_tensor(self, tensor_str: str | bytes) -> bool:
         return as_text(tensor_str) in self._reader
 
-    def get_tensor(self, tensor_str: Any) -> Any:
+    def get_tensor(self, tensor_str: str | bytes) -> Any:
         """Returns the value of a tensor: an array, or a scalar; strings are bytes."""
         with self._lock:
             value = self._reader.read(as_text(tensor_str))
@@ -76,11 +77,11 @@ def list_variables(ckpt_dir_or_file: PathLike) -> list[tuple[str, list[int]]]:
     return sorted(load_checkpoint(ckpt_dir_or_file).get_variable_to_shape_map().items())
 
 
-def prefix_of(ckpt_dir_or_file: Any) -> str:
+def prefix_of(ckpt_dir_or_file: PathLike) -> str:
     """Returns the prefix of a checkpoint, or of the latest one in a folder."""
     path = os.fspath(ckpt_dir_or_file)
     if not os.path.isdir(path):
-        return path  # type: ignore[no-any-return]
+        return path
     prefix = latest_checkpoint(path)
     if prefix is None:
         raise ValueError(f"Couldn't find 'checkpoint' file or checkpoints in given directory {path}")
@@ -91,7 +92,9 @@ def prefix_of(ckpt_dir_or_file: Any) -> str:
 
 
 @export("train.init_from_checkpoint", "contrib.framework.init_from_checkpoint")
-def init_from_checkpoint(ckpt_dir_or_file: PathLike, assignment_map: Any) -> None:
+def init_from_checkpoint(
+    ckpt_dir_or_file: PathLike, assignment_map: Mapping[str, Any] | Iterable[tuple[str, Any]]
+) -> None:
     """Initializes variables from a checkpoint."""
     prefix = prefix_of(ckpt_dir_or_file)
     reader = CheckpointReader(prefix)
@@ -110,7 +113,7 @@ def init_from_checkpoint(ckpt_dir_or_file: PathLike, assignment_map: Any) -> Non
             _start_scope(prefix, reader, shapes, source, target)
 
 
-def _is_variable(value: Any) -> bool:
+def _is_variable(value: object) -> bool:
     return isinstance(value, Variable | PartitionedVariable)
 
 

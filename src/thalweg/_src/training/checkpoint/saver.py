@@ -6,7 +6,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg._src.base import errors, logging
@@ -38,6 +38,7 @@ from thalweg._src.training.checkpoint.state import (
 )
 from thalweg._src.training.checkpoint.table_saver_builder import TableSaverBuilder
 from thalweg._src.training.variables.global_step import global_step as value_of_step
+from thalweg._src.training.variables.sessions import SessionLike
 from thalweg._src.training.variables.variables import global_variables
 
 _V1, _V2 = 1, 2
@@ -79,7 +80,7 @@ class Saver:
         name: str | None = None,
         restore_sequentially: bool = False,
         saver_def: Any = None,
-        builder: Any = None,
+        builder: SaverBuilder | None = None,
         defer_build: bool = False,
         allow_empty: bool = False,
         write_version: int = _V2,
@@ -204,7 +205,7 @@ class Saver:
             saved = self._run_save(sess, self._prefix(sess, path, global_step), finish)
         return None if self._is_empty else saved
 
-    def _run_save(self, sess: Any, prefix: str, finish: Any) -> str:
+    def _run_save(self, sess: SessionLike | None, prefix: str, finish: Callable[[str], None]) -> str:
         """Returns the name of the checkpoint: the prefix, or the pattern of several V1 files."""
         if self._writer is None:
             saved = self._saved(sess, prefix)
@@ -309,7 +310,7 @@ class Saver:
         return variables_by_key is not None
 
     def restore_latest_good(
-        self, sess: Any, checkpoint_dir: PathLike, latest_filename: str | None = None
+        self, sess: SessionLike | None, checkpoint_dir: PathLike, latest_filename: str | None = None
     ) -> str | None:
         """Restores the newest intact checkpoint of a folder, warns of corrupt ones, and returns its prefix."""
         self.wait()

@@ -10,7 +10,8 @@ from typing import Any
 
 from thalweg._src.base import dtypes, shapes
 from thalweg._src.base.devices import DeviceSpec
-from thalweg._src.base.dtypes import DType
+from thalweg._src.base.dtypes import DType, DTypeLike
+from thalweg._src.base.shapes import ShapeLike
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.operation import Operation
@@ -29,7 +30,9 @@ from thalweg._src.training.variables.variables import Variable
 class SaveSpec:
     """One tensor of a checkpoint: its value, its slice of a larger tensor, and its name."""
 
-    def __init__(self, tensor: Any, slice_spec: str, name: str, dtype: Any = None, device: str | None = None) -> None:
+    def __init__(
+        self, tensor: Any, slice_spec: str, name: str, dtype: DTypeLike | None = None, device: str | None = None
+    ) -> None:
         self._tensor = tensor
         self.slice_spec = slice_spec
         self.name = name
@@ -55,7 +58,7 @@ class SaveableObject:
     def device(self) -> str:
         return self.specs[0].device or ""
 
-    def restore(self, restored_tensors: list[Tensor], restored_shapes: Any) -> Operation:
+    def restore(self, restored_tensors: list[Tensor], restored_shapes: Sequence[ShapeLike] | None) -> Operation:
         """Returns an operation that assigns the restored values."""
         raise ValueError(f"{type(self).__name__} cannot be restored: define restore()")
 
@@ -63,11 +66,11 @@ class SaveableObject:
 class VariableSaveable(SaveableObject):
     """A variable, or a slice of a partitioned one, under a name."""
 
-    def __init__(self, variable: Any, slice_spec: str, name: str) -> None:
+    def __init__(self, variable: Variable, slice_spec: str, name: str) -> None:
         read, dtype = variable._value_to_save, variable.dtype.base_dtype
         super().__init__(variable, [SaveSpec(read, slice_spec, name, dtype, variable.device)], name)
 
-    def restore(self, restored_tensors: list[Tensor], restored_shapes: Any) -> Operation:
+    def restore(self, restored_tensors: list[Tensor], restored_shapes: Sequence[ShapeLike] | None) -> Operation:
         value = restored_tensors[0]
         if restored_shapes is not None:
             value = reshape_op(value, restored_shapes[0])
@@ -104,7 +107,7 @@ def grouped_by_name(op_list: Iterable[Any]) -> dict[str, Any]:
     return named
 
 
-def _name_of(item: Any) -> str:
+def _name_of(item: object) -> str:
     if isinstance(item, SaveableObject | PartitionedVariable):
         return item.name
     if isinstance(item, Variable):
@@ -132,7 +135,7 @@ def saveables_for(var_list: Any) -> list[SaveableObject]:
     return result
 
 
-def _saveables(name: str, item: Any) -> Iterator[SaveableObject]:
+def _saveables(name: str, item: object) -> Iterator[SaveableObject]:
     if isinstance(item, SaveableObject):
         yield item
     elif isinstance(item, Variable):

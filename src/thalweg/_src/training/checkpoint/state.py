@@ -35,7 +35,7 @@ def state_path(save_dir: str, latest_filename: str | None = None) -> str:
 @export("train.generate_checkpoint_state_proto")
 def generate_checkpoint_state_proto(
     save_dir: PathLike,
-    model_checkpoint_path: Any,
+    model_checkpoint_path: PathLike,
     all_model_checkpoint_paths: Sequence[Any] | None = None,
     all_model_checkpoint_timestamps: Sequence[float] | None = None,
     last_preserved_timestamp: float | None = None,
@@ -139,13 +139,13 @@ def latest_checkpoint(checkpoint_dir: PathLike, latest_filename: str | None = No
     return None
 
 
-def check_checkpoint(checkpoint_prefix: Any) -> None:
+def check_checkpoint(checkpoint_prefix: PathLike) -> None:
     """Reads a whole checkpoint and raises an error if it is corrupt, usually DataLossError with file and tensor."""
     with open_checkpoint(os.fspath(checkpoint_prefix)) as reader:
         reader.verify()
 
 
-def latest_good_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
+def latest_good_checkpoint(checkpoint_dir: PathLike, latest_filename: str | None = None) -> str | None:
     """Returns the newest intact checkpoint, None if there is none; warns of every newer one that is corrupt.
 
     Checkpoints that the state file does not name, for example because it is lost, come last, newest file first.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from thalweg._src.base.export import export
@@ -40,7 +40,7 @@ class AutoTrackable(RestoresChildren):
     """An object whose children are its attributes; lists and dictionaries among them are tracked too."""
 
 
-def is_trackable(value: Any) -> bool:
+def is_trackable(value: object) -> bool:
     """Returns whether a checkpoint can track a value, or anything inside a list or dictionary."""
     if isinstance(value, list | tuple | dict):
         return any(map(is_trackable, value.values() if isinstance(value, dict) else value))
@@ -51,7 +51,7 @@ def is_trackable(value: Any) -> bool:
 
 
 @functools.singledispatch
-def children_of(value: Any) -> Iterable[Child]:
+def children_of(value: object) -> Iterable[Child]:
     """Returns the children of an object by their names in a checkpoint."""
     raise TypeError(f"a checkpoint cannot track {value!r} of {type(value).__name__}")
 
@@ -61,18 +61,18 @@ _UNKNOWN = children_of.dispatch(object)
 
 @children_of.register(Variable)
 @children_of.register(PythonState)
-def _none(value: Any) -> Iterable[Child]:
+def _none(value: object) -> Iterable[Child]:
     return ()
 
 
 @children_of.register(list)
 @children_of.register(tuple)
-def _items(value: Any) -> Iterator[Child]:
+def _items(value: Sequence[Any]) -> Iterator[Child]:
     return ((str(index), item) for index, item in enumerate(value) if is_trackable(item))
 
 
 @children_of.register(dict)
-def _entries(value: Any) -> Iterator[Child]:
+def _entries(value: dict[Any, Any]) -> Iterator[Child]:
     for key, item in value.items():
         if not is_trackable(item):
             continue
@@ -82,7 +82,7 @@ def _entries(value: Any) -> Iterator[Child]:
 
 
 @children_of.register(Optimizer)
-def _of_optimizer(optimizer: Any) -> Iterator[Child]:
+def _of_optimizer(optimizer: Optimizer) -> Iterator[Child]:
     """Yields the optimizer's own variables; slots are saved with the variables that they belong to."""
     graph = get_default_graph()
     for (name, _), variable in sorted(optimizer._non_slot_dict.items(), key=lambda item: item[0][0]):
@@ -92,11 +92,13 @@ def _of_optimizer(optimizer: Any) -> Iterator[Child]:
 
 
 @children_of.register(AutoTrackable)
-def _of_attributes(value: Any) -> Iterator[Child]:
+def _of_attributes(value: object) -> Iterator[Child]:
     return attributes_of(value)
 
 
-def attributes_of(value: Any, value_type: Any = None, without: frozenset[str] = frozenset()) -> Iterator[Child]:
+def attributes_of(
+    value: object, value_type: type | None = None, without: frozenset[str] = frozenset()
+) -> Iterator[Child]:
     """Yields the attributes that a checkpoint can track, optionally only those of one type."""
     for name, item in vars(value).items():
         if name not in without and (value_type is None or isinstance(item, value_type)) and is_trackable(item):
@@ -117,21 +119,21 @@ Saved = dict[str, Callable[[str], SaveableObject]]  # by attribute: a function f
 
 
 @functools.singledispatch
-def saved_by(value: Any) -> Saved:
+def saved_by(value: object) -> Saved:
     """Returns what an object itself, without its children, saves in a checkpoint."""
     return {}
 
 
 @saved_by.register(Variable)
-def _variable(variable: Any) -> Saved:
+def _variable(variable: Variable) -> Saved:
     return {VALUE: lambda key: VariableSaveable(variable, "", key)}
 
 
 @saved_by.register(PythonState)
-def _state(state: Any) -> Saved:
+def _state(state: PythonState) -> Saved:
     return {"py_state": lambda key: StateSaveable(state, key)}
 
 
-def full_name(value: Any) -> str:
+def full_name(value: object) -> str:
     """Returns the name of an object in name-based checkpoints; empty if it has none."""
     return value._shared_name if isinstance(value, Variable) else getattr(value, "_name", None) or ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from thalweg._src.base import dtypes, logging
@@ -58,7 +58,7 @@ class VocabInfo(_Vocabularies):
 @export("train.warm_start")
 def warm_start(
     ckpt_to_initialize_from: PathLike,
-    vars_to_warm_start: Any = ".*",
+    vars_to_warm_start: str | Sequence[Any] | None = ".*",
     var_name_to_vocab_info: Mapping[str, VocabInfo] | None = None,
     var_name_to_prev_var_name: Mapping[str, str] | None = None,
 ) -> None:
@@ -81,7 +81,7 @@ def warm_start(
     logging.info("Warm-started %d variables.", len(infos) if not vars_to_warm_start else len(grouped))
 
 
-def _grouped(chosen: Any) -> dict[str, list[Any]]:
+def _grouped(chosen: str | Sequence[Any] | None) -> dict[str, list[Any]]:
     """Returns variables by their names in a checkpoint, with the partitions of a variable together."""
     if chosen is None or isinstance(chosen, str):
         variables = trainable_variables(chosen)
@@ -168,7 +168,14 @@ def _remapping(info: VocabInfo, offset: int, count: int) -> tuple[Tensor, Tensor
 
 
 def _loaded(
-    prefix: str, source: str, rows: Tensor, columns: Tensor, height: int, width: int, present: Tensor, fill: Any
+    prefix: str,
+    source: str,
+    rows: Tensor,
+    columns: Tensor,
+    height: int,
+    width: int,
+    present: Tensor,
+    fill: Callable[..., Tensor],
 ) -> Tensor:
     missing = constant(height * width) - present
     values = reshape(fill(stack([missing, 1]), dtype=dtypes.float32), [-1])

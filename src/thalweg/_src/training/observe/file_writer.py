@@ -146,11 +146,11 @@ class FileWriter:
 class FileWriterCache:
     """One FileWriter per folder."""
 
-    _cache: ClassVar[dict[str, FileWriter]] = {}
+    _cache: ClassVar[dict[PathLike, FileWriter]] = {}
     _lock = threading.RLock()
 
     @staticmethod
-    def get(logdir: str) -> FileWriter:
+    def get(logdir: PathLike) -> FileWriter:
         """Returns the writer of a folder, created with the default graph on first use."""
         with FileWriterCache._lock:
             if logdir not in FileWriterCache._cache:
@@ -176,11 +176,11 @@ def summary_iterator(path: str) -> Iterator[Any]:
     return events.summary_iterator(path)
 
 
-def _message_name(value: Any) -> str | None:
+def _message_name(value: object) -> str | None:
     return getattr(getattr(value, "DESCRIPTOR", None), "name", None)
 
 
-def _graph_def(graph: Any) -> Any:
+def _graph_def(graph: Graph) -> Any:
     if isinstance(graph, Graph):
         return graph.as_graph_def(add_shapes=True)
     if _message_name(graph) != "GraphDef":

@@ -164,7 +164,7 @@ _VIEWS: dict[str, tuple[Callable[..., Entry], Any]] = {
 def profile(
     graph: Graph | None = None,
     run_meta: Any = None,
-    op_log: Any = None,
+    op_log: object = None,
     cmd: str = "scope",
     options: Options | None = None,
 ) -> Any:
@@ -192,7 +192,7 @@ class Profiler:
         op_log: Must be None.
     """
 
-    def __init__(self, graph: Graph | None = None, op_log: Any = None) -> None:
+    def __init__(self, graph: Graph | None = None, op_log: object = None) -> None:
         if op_log is not None:
             raise ValueError("op_log: expected None, since types and counts of operations cannot be added to a profile")
         self._graph = graph if graph is not None else get_default_graph()
@@ -324,7 +324,7 @@ def _float_ops(node: Node) -> int:
     return int(flop_count(node, Sizes()))
 
 
-def _as_message(entry: Entry, message_class: Any) -> Any:
+def _as_message(entry: Entry, message_class: type[Any]) -> Any:
     """Returns an entry and all below it as a message."""
     result = message_class(name=entry.name)
     _fill(result, entry.counts, "")

@@ -47,7 +47,7 @@ class _Region:
 class Timeline:
     """Draws the executions of a step: one process per device, with one lane per overlapping execution."""
 
-    def __init__(self, step_stats: Any, graph: Any = None) -> None:
+    def __init__(self, step_stats: Any, graph: object = None) -> None:
         self._step_stats = step_stats
         self._graph = graph
 

@@ -107,15 +107,15 @@ def clip_by_average_norm(t: TensorLike, clip_norm: TensorLike, name: str | None 
         return identity(values * clip_norm * scale, name=scope)
 
 
-def _values(t: Any, name: str) -> Any:
+def _values(t: TensorLike | IndexedSlices, name: str) -> Any:
     return convert_to_tensor(t.values if isinstance(t, IndexedSlices) else t, name=name)
 
 
-def _like(t: Any, values: Tensor) -> Any:
+def _like(t: TensorLike | IndexedSlices, values: Tensor) -> Any:
     return IndexedSlices(values, t.indices, t.dense_shape) if isinstance(t, IndexedSlices) else values
 
 
-def _as_list(t_list: Any) -> list[Any]:
+def _as_list(t_list: Sequence[Any]) -> list[Any]:
     if not isinstance(t_list, Sequence) or isinstance(t_list, str):
         raise TypeError(f"t_list should be a sequence, got {type(t_list).__name__}")
     return list(t_list)

@@ -41,12 +41,12 @@ def _schedule(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-def _require_step(global_step: Any, what: str) -> None:
+def _require_step(global_step: TensorLike, what: str) -> None:
     if global_step is None:
         raise ValueError(f"global_step is required for {what}.")
 
 
-def _rate(learning_rate: Any) -> Any:
+def _rate(learning_rate: TensorLike) -> Any:
     return convert_to_tensor(learning_rate, name="learning_rate")
 
 
@@ -106,7 +106,7 @@ def inverse_time_decay(
         return divide(rate, 1 + cast(decay_rate, rate.dtype) * periods, name=scope)
 
 
-def _periods(rate: Any, global_step: Any, decay_steps: Any, staircase: bool) -> Any:
+def _periods(rate: Tensor, global_step: TensorLike, decay_steps: TensorLike, staircase: bool) -> Any:
     periods = cast(global_step, rate.dtype) / cast(decay_steps, rate.dtype)
     return floor(periods) if staircase else periods
 
@@ -144,7 +144,7 @@ def piecewise_constant(
 piecewise_constant_decay = piecewise_constant
 
 
-def _boundary(boundary: Any, dtype: dtypes.DType) -> Tensor:
+def _boundary(boundary: TensorLike, dtype: dtypes.DType) -> Tensor:
     tensor = convert_to_tensor(boundary)
     if tensor.dtype.base_dtype == dtype.base_dtype:
         return tensor
@@ -213,7 +213,7 @@ def cosine_decay(
         return multiply(rate, (1 - alpha) * _half_cosine(fraction) + alpha)
 
 
-def _half_cosine(fraction: Any) -> Any:
+def _half_cosine(fraction: Tensor) -> Any:
     """Returns 1 at fraction 0 and 0 at fraction 1, along a cosine."""
     cosine: Any = cos(constant(math.pi, fraction.dtype) * fraction)
     return 0.5 * (1.0 + cosine)
@@ -315,13 +315,20 @@ def noisy_linear_cosine_decay(
         return _linear_cosine(rate, step, steps, line + noise, num_periods, alpha, beta, scope)
 
 
-def _limited(rate: Any, global_step: Any, decay_steps: Any) -> tuple[Any, Any]:
+def _limited(rate: Tensor, global_step: TensorLike, decay_steps: TensorLike) -> tuple[Any, Any]:
     steps = cast(decay_steps, rate.dtype)
     return minimum(cast(global_step, rate.dtype), steps), steps
 
 
 def _linear_cosine(
-    rate: Any, step: Any, steps: Any, line: Any, num_periods: Any, alpha: Any, beta: Any, scope: str
+    rate: Tensor,
+    step: Tensor,
+    steps: TensorLike,
+    line: Tensor,
+    num_periods: TensorLike,
+    alpha: TensorLike,
+    beta: TensorLike,
+    scope: str,
 ) -> Tensor:
     dtype = rate.dtype
     cosine = _half_cosine(2.0 * cast(num_periods, dtype) * (step / steps))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from thalweg._src.base import dtypes, logging
@@ -85,7 +85,7 @@ class LossScale(abc.ABC):
         """Returns the factor, a float32 scalar."""
 
     @abc.abstractmethod
-    def update(self, grads: Any) -> tuple[Operation, Any]:
+    def update(self, grads: Sequence[Any]) -> tuple[Operation, Any]:
         """Returns the operation that adapts the factor, and whether the gradients may be applied."""
 
     @abc.abstractmethod
@@ -97,7 +97,7 @@ class LossScale(abc.ABC):
         """Returns the loss scale of a configuration."""
         return cls(**config)
 
-    def _add_weight(self, name: str, initial_value: Any, dtype: Any = None) -> Any:
+    def _add_weight(self, name: str, initial_value: TensorLike, dtype: DTypeLike | None = None) -> Any:
         key = (name, get_default_graph())
         if key in self._weights:
             raise RuntimeError(f"Duplicate variables detected. {key}")
@@ -122,7 +122,7 @@ class FixedLossScale(LossScale):
     def __call__(self) -> Tensor:
         return convert_to_tensor(self._loss_scale_value)
 
-    def update(self, grads: Any) -> tuple[Operation, Any]:
+    def update(self, grads: Sequence[Any]) -> tuple[Operation, Any]:
         return no_op(), True
 
     def get_config(self) -> dict[str, Any]:
@@ -160,7 +160,7 @@ class DynamicLossScale(LossScale):
     def __call__(self) -> Tensor:
         return convert_to_tensor(self._current_loss_scale)
 
-    def update(self, grads: Any) -> tuple[Operation, Any]:
+    def update(self, grads: Sequence[Any]) -> tuple[Operation, Any]:
         """Returns the operation that adapts the scale, and whether all gradients are finite."""
         finite = _all_finite(nest.flatten(grads))
         updated = cond(finite, self._after_good_step, self._after_bad_step)
@@ -201,7 +201,7 @@ def _all_finite(grads: Iterable[Any]) -> Tensor:
     return reduce_all(stack([reduce_all(is_finite(value)) for value in values]))
 
 
-def get_loss_scale(identifier: Any) -> LossScale | None:
+def get_loss_scale(identifier: str | float | LossScale | None) -> LossScale | None:
     """Returns the loss scale that a number, "dynamic" or a loss scale denotes."""
     if identifier is None or isinstance(identifier, LossScale):
         return identifier
@@ -223,7 +223,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
     global step stay unchanged.
     """
 
-    def __init__(self, opt: Optimizer, loss_scale: Any) -> None:
+    def __init__(self, opt: Optimizer, loss_scale: str | float | LossScale | None) -> None:
         if not isinstance(opt, Optimizer):
             raise ValueError(f"opt: expected a tf.train.Optimizer, received {type(opt)}")
         scale = get_loss_scale(loss_scale)
@@ -261,7 +261,11 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         return self._apply_if_finite(gradients, lambda: self._optimizer.apply_gradients(pairs, global_step), name)
 
     def _distributed_apply(
-        self, distribution: Any, grads_and_vars: list[tuple[Any, Any]], global_step: Any = None, name: str | None = None
+        self,
+        distribution: Any,
+        grads_and_vars: list[tuple[Any, Any]],
+        global_step: Variable | None = None,
+        name: str | None = None,
     ) -> Any:
         # A sum is not finite if one of the replicas' gradients is not: all replicas, and workers, decide the same.
         sums = distribution.extended.batch_reduce_to("SUM", grads_and_vars)
@@ -291,7 +295,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         train_ops.append(update)
         return update
 
-    def get_slot(self, var: Any, name: str) -> Any:
+    def get_slot(self, var: Variable, name: str) -> Any:
         return self._optimizer.get_slot(var, name)
 
     def get_slot_names(self) -> list[str]:
@@ -303,7 +307,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         return self._optimizer.variables() + list(self._loss_scale._weights.values())
 
 
-def _times(grad: Any, factor: Tensor) -> Any:
+def _times(grad: Tensor | IndexedSlices | None, factor: Tensor) -> Any:
     if grad is None:
         return None
     if isinstance(grad, IndexedSlices):
@@ -314,7 +318,9 @@ def _times(grad: Any, factor: Tensor) -> Any:
 @export(
     "mixed_precision.enable_mixed_precision_graph_rewrite", "train.experimental.enable_mixed_precision_graph_rewrite"
 )
-def enable_mixed_precision_graph_rewrite(opt: Optimizer, loss_scale: Any = "dynamic") -> Optimizer:
+def enable_mixed_precision_graph_rewrite(
+    opt: Optimizer, loss_scale: str | float | LossScale | None = "dynamic"
+) -> Optimizer:
     """Returns an optimizer that scales its loss, for gradients in half precision.
 
     Operations compute in the types of the graph; `mixed_precision_getter` gives layers half-precision variables.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from thalweg._src.base import dtypes
 from thalweg._src.base.errors import require_members
 from thalweg._src.base.export import export
 from thalweg._src.base.read_only import ReadOnly
+from thalweg._src.base.shapes import ShapeLike
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.operation import Operation
@@ -25,7 +26,7 @@ from thalweg._src.graph.scopes import (
 )
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
-from thalweg._src.training.variables.distribution import current_mode
+from thalweg._src.training.variables.distribution import Mode, current_mode
 from thalweg._src.training.variables.slots import create_slot, create_zeros_slot, filled_with, owner_name
 from thalweg._src.training.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 from thalweg._src.training.variables.variables import (
@@ -39,7 +40,7 @@ _FLOATS = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 
 
 def assign_moving_average(
-    variable: Any, value: Any, decay: Any, zero_debias: bool = True, name: str | None = None
+    variable: Variable, value: TensorLike, decay: TensorLike, zero_debias: bool = True, name: str | None = None
 ) -> Tensor:
     """Moves a variable towards a value: variable -= (1 - decay) * (variable - value); returns it afterwards.
 
@@ -53,7 +54,12 @@ def assign_moving_average(
 
 
 def _assign(
-    variable: Any, value: Any, decay: Any, zero_debias: bool, name: str | None, debiasing: Sequence[Any] = ()
+    variable: Variable,
+    value: TensorLike,
+    decay: Any,
+    zero_debias: bool,
+    name: str | None,
+    debiasing: Sequence[Any] = (),
 ) -> Tensor:
     with name_scope(name, "AssignMovingAvg", [variable, value, decay]) as scope:
         require_members("variable", variable, "a variable", "dtype", "assign_sub")
@@ -64,14 +70,16 @@ def _assign(
             return variable.assign_sub(_difference(variable, value) * rate, name=scope)  # type: ignore[no-any-return]
 
 
-def _assign_in_replicas(mode: Any, variable: Any, value: Any, decay: Any, zero_debias: bool, name: str | None) -> Any:
+def _assign_in_replicas(
+    mode: Mode, variable: Variable, value: TensorLike, decay: TensorLike, zero_debias: bool, name: str | None
+) -> Any:
     """Moves all copies of a variable towards the mean of the replicas' values."""
 
-    def merge(strategy: Any, variable: Any, value: Any) -> Any:
+    def merge(strategy: Any, variable: Variable, value: TensorLike) -> Any:
         mean = strategy.extended.reduce_to("MEAN", value, variable)
         debiasing = _debiasing_variables(variable, [variable]) if zero_debias else []
 
-        def move(copy: Any, value: Any, *debiasing: Any) -> Tensor:
+        def move(copy: Variable, value: TensorLike, *debiasing: Variable) -> Tensor:
             return _assign(copy, value, decay, zero_debias, name, debiasing)
 
         return strategy.extended.update(variable, move, args=(mean, *debiasing))
@@ -81,11 +89,13 @@ def _assign_in_replicas(mode: Any, variable: Any, value: Any, decay: Any, zero_d
     return mode.replica.merge_call(merge, args=(variable, value))
 
 
-def _difference(variable: Any, value: Any) -> Any:
+def _difference(variable: Variable, value: TensorLike) -> Any:
     return variable.value() - convert_to_tensor(value, dtype=variable.dtype.base_dtype)
 
 
-def _assign_debiased(variable: Any, value: Any, rate: Any, scope: str, debiasing: Sequence[Any]) -> Tensor:
+def _assign_debiased(
+    variable: Variable, value: TensorLike, rate: Tensor, scope: str, debiasing: Sequence[Any]
+) -> Tensor:
     biased, local_step = debiasing or _debiasing_variables(variable, [variable, value, rate])
     moved: Any = biased.assign_sub(_difference(biased, value) * rate)
     steps = local_step.assign_add(1)
@@ -94,7 +104,7 @@ def _assign_debiased(variable: Any, value: Any, rate: Any, scope: str, debiasing
         return variable.assign(moved / (1 - forgotten), name=scope)  # type: ignore[no-any-return]
 
 
-def _debiasing_variables(variable: Any, values: Sequence[Any]) -> list[Any]:
+def _debiasing_variables(variable: Variable, values: Sequence[Any]) -> list[Any]:
     """Returns the average from zero, and the number of its updates."""
     dtype = variable.dtype.base_dtype
     with variable_scope(owner_name(variable), values=values), init_scope():
@@ -104,7 +114,7 @@ def _debiasing_variables(variable: Any, values: Sequence[Any]) -> list[Any]:
         ]
 
 
-def _debiasing_variable(name: str, shape: Any, dtype: dtypes.DType) -> Any:
+def _debiasing_variable(name: str, shape: ShapeLike, dtype: dtypes.DType) -> Any:
     """Returns a new variable in the current scope, with a numbered name if the name is taken and reuse is off."""
     scope = get_variable_scope()
     unique = name
@@ -118,7 +128,12 @@ def _debiasing_variable(name: str, shape: Any, dtype: dtypes.DType) -> Any:
 
 
 def weighted_moving_average(
-    value: Any, decay: Any, weight: Any, truediv: bool = True, collections: Any = None, name: str | None = None
+    value: TensorLike,
+    decay: TensorLike,
+    weight: TensorLike,
+    truediv: bool = True,
+    collections: Sequence[str] | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Returns the weighted moving average of values: the average of value * weight over that of weight."""
     collections = [GraphKeys.GLOBAL_VARIABLES] if collections is None else collections
@@ -163,7 +178,7 @@ class ExponentialMovingAverage:
         self._name = name
         self._averages: dict[Any, Any] = {}
 
-    def apply(self, var_list: Any = None) -> Operation:
+    def apply(self, var_list: Iterable[Variable | Tensor] | None = None) -> Operation:
         """Creates missing shadow copies and returns the operation that updates all of them."""
         sources = trainable_variables() if var_list is None else list(var_list)
         debiased = []
@@ -189,7 +204,7 @@ class ExponentialMovingAverage:
                 moves.append(assign_moving_average(average, source, decay, zero_debias))
             return control.group(*moves, name=scope)
 
-    def _shadow(self, source: Any) -> Any:
+    def _shadow(self, source: Variable | Tensor) -> Any:
         if not isinstance(source, Variable):
             if source.is_eager:
                 raise TypeError(
@@ -201,17 +216,17 @@ class ExponentialMovingAverage:
         add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, source)
         return average
 
-    def average(self, var: Any) -> Any:
+    def average(self, var: Variable | Tensor) -> Any:
         """Returns the variable that holds the average of a variable or tensor, or None."""
         return self._averages.get(var)
 
-    def average_name(self, var: Any) -> str:
+    def average_name(self, var: Variable | Tensor) -> str:
         """Returns the name of the average in a checkpoint, whether or not this graph has it."""
         if var in self._averages:
             return str(self._averages[var]._shared_name)
         return get_default_graph().unique_name(f"{owner_name(var)}/{self._name}", mark_as_used=False)
 
-    def variables_to_restore(self, moving_avg_variables: Any = None) -> dict[str, Any]:
+    def variables_to_restore(self, moving_avg_variables: Iterable[Variable] | None = None) -> dict[str, Any]:
         """Returns a map from names to variables for a Saver that restores the averages into their variables."""
         if moving_avg_variables is None:
             moving_avg_variables = trainable_variables() + moving_average_variables()

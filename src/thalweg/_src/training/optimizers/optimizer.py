@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from thalweg._src.base import dtypes
-from thalweg._src.base.dtypes import DType
+from thalweg._src.base.dtypes import DType, DTypeLike
 from thalweg._src.base.export import export
 from thalweg._src.base.shapes import TensorShape
 from thalweg._src.graph.autodiff.gradients import gradients
@@ -19,6 +19,7 @@ from thalweg._src.graph.default import (
     outermost,
 )
 from thalweg._src.graph.default_stacks import stacks
+from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.ops import control
@@ -87,7 +88,7 @@ class Optimizer:
         self,
         loss: TensorLike | Callable[[], TensorLike],
         global_step: Variable | None = None,
-        var_list: Any = None,
+        var_list: object = None,
         gate_gradients: int = GATE_OP,
         aggregation_method: int | None = None,
         colocate_gradients_with_ops: bool = False,
@@ -113,7 +114,7 @@ class Optimizer:
     def compute_gradients(
         self,
         loss: TensorLike | Callable[[], TensorLike],
-        var_list: Any = None,
+        var_list: object = None,
         gate_gradients: int = GATE_OP,
         aggregation_method: int | None = None,
         colocate_gradients_with_ops: bool = False,
@@ -159,7 +160,7 @@ class Optimizer:
         return list(zip(grads, variables))
 
     def _compute_by_tape(
-        self, loss: Callable[[], TensorLike], var_list: Any, grad_loss: TensorLike | None
+        self, loss: Callable[[], TensorLike], var_list: object, grad_loss: TensorLike | None
     ) -> list[tuple[Any, Any]]:
         """Returns the gradients of a function, by default of all trainable variables that it reads."""
         with GradientTape() as tape:
@@ -202,21 +203,25 @@ class Optimizer:
         return _collected(applied)
 
     def _distributed_apply(
-        self, distribution: Any, grads_and_vars: list[tuple[Any, Any]], global_step: Any = None, name: str | None = None
+        self,
+        distribution: Any,
+        grads_and_vars: list[tuple[Any, Any]],
+        global_step: Variable | None = None,
+        name: str | None = None,
     ) -> Any:
         """Returns the operation that sums the gradients of all replicas and updates all copies of each variable."""
         sums = distribution.extended.batch_reduce_to("SUM", grads_and_vars)
         return self._apply_sums(distribution, sums, [variable for _, variable in grads_and_vars], global_step, name)
 
     def _apply_sums(
-        self, distribution: Any, sums: list[Any], variables: list[Any], global_step: Any, name: str | None
+        self, distribution: Any, sums: list[Any], variables: list[Any], global_step: Variable | None, name: str | None
     ) -> Any:
         """Returns the operation that updates all copies of each variable by the summed gradients of all replicas."""
         extended = distribution.extended
         with init_scope():
             self._create_slots(variables)
 
-        def update(variable: Any, grad: Any) -> Any:
+        def update(variable: Variable, grad: Tensor | IndexedSlices) -> Any:
             with name_scope(f"update_{variable._shared_name}"), colocate_with(variable):
                 return self._update(grad, variable)
 
@@ -246,7 +251,7 @@ class Optimizer:
                 updates.append(self._update(grad, variable))
         return updates
 
-    def _update(self, grad: Any, variable: Any) -> Any:
+    def _update(self, grad: Tensor | IndexedSlices, variable: Variable) -> Any:
         if isinstance(grad, IndexedSlices):
             if variable.constraint is not None:
                 raise RuntimeError(
@@ -283,7 +288,7 @@ class Optimizer:
     def _prepare(self) -> None:
         """Creates the tensors that all updates share."""
 
-    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: Variable) -> Any:
         """Returns the update of a variable by a dense gradient."""
         if type(self)._apply_dense is Optimizer._apply_dense:
             raise NotImplementedError(f"{type(self).__name__} defines no update by dense gradients")
@@ -293,26 +298,26 @@ class Optimizer:
         """Returns the update of several variables of one type by dense gradients, if one operation can do that."""
         raise NotImplementedError(f"{type(self).__name__} updates variables one by one")
 
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
+    def _apply_dense(self, grad: Tensor, var: Variable) -> Any:
         return self._resource_apply_dense(grad, var)
 
-    def _resource_apply_sparse_duplicate_indices(self, grad: Any, handle: Any, indices: Any) -> Any:
+    def _resource_apply_sparse_duplicate_indices(self, grad: Tensor, handle: Variable, indices: Tensor) -> Any:
         """Returns the update of rows with possibly repeated indices; sums the rows of equal indices first."""
         summed, rows = _sum_equal_indices(grad, indices)
         if self._overrides("_apply_sparse", "_resource_apply_sparse"):
             return self._apply_sparse(IndexedSlices(summed, rows), handle)
         return self._resource_apply_sparse(summed, handle, rows)
 
-    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
+    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Variable) -> Any:
         return self._resource_apply_sparse_duplicate_indices(grad.values, var, grad.indices)
 
-    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+    def _resource_apply_sparse(self, grad: Tensor, handle: Variable, indices: Tensor) -> Any:
         """Returns the update of distinct rows of a variable."""
         if type(self)._apply_sparse is Optimizer._apply_sparse:
             raise NotImplementedError(f"{type(self).__name__} defines no update by sparse gradients")
         return self._apply_sparse(IndexedSlices(grad, indices), handle)
 
-    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
+    def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Any:
         return self._resource_apply_sparse(grad.values, var, grad.indices)
 
     def _finish(self, update_ops: list[Any], name_scope: str) -> Any:
@@ -321,7 +326,7 @@ class Optimizer:
 
     # -- slots and other state ----------------------------------------------------------------------------------------
 
-    def get_slot(self, var: Any, name: str) -> Any:
+    def get_slot(self, var: Variable, name: str) -> Any:
         """Returns the slot of a variable under a name, or None."""
         return self._slots.get(name, {}).get(_var_key(var))
 
@@ -338,10 +343,10 @@ class Optimizer:
     def _slot_dict(self, slot_name: str) -> dict[Any, Any]:
         return self._slots.setdefault(slot_name, {})
 
-    def _get_or_make_slot(self, var: Any, val: Any, slot_name: str, op_name: str) -> Any:
+    def _get_or_make_slot(self, var: Variable, val: TensorLike, slot_name: str, op_name: str) -> Any:
         return self._slot(var, slot_name, lambda: create_slot(var, val, op_name))
 
-    def _slot(self, var: Any, slot_name: str, create: Callable[[], Any]) -> Any:
+    def _slot(self, var: Variable, slot_name: str, create: Callable[[], Any]) -> Any:
         slots, key = self._slot_dict(slot_name), _var_key(var)
         if key not in slots:
             slots[key] = create()
@@ -349,14 +354,20 @@ class Optimizer:
         return slots[key]
 
     def _get_or_make_slot_with_initializer(
-        self, var: Any, initializer: Any, shape: TensorShape, dtype: Any, slot_name: str, op_name: str
+        self,
+        var: Variable,
+        initializer: Callable[..., Any],
+        shape: TensorShape,
+        dtype: DTypeLike,
+        slot_name: str,
+        op_name: str,
     ) -> Any:
         return self._slot(var, slot_name, lambda: create_slot_with_initializer(var, initializer, shape, dtype, op_name))
 
-    def _zeros_slot(self, var: Any, slot_name: str, op_name: str) -> Any:
+    def _zeros_slot(self, var: Variable, slot_name: str, op_name: str) -> Any:
         return self._slot(var, slot_name, lambda: create_zeros_slot(var, op_name))
 
-    def _constant_slot(self, var: Any, value: float, slot_name: str, op_name: str) -> None:
+    def _constant_slot(self, var: Variable, value: float, slot_name: str, op_name: str) -> None:
         """Creates a slot with one initial value everywhere."""
         if var.get_shape().is_fully_defined():
             dtype = var.dtype.base_dtype
@@ -364,7 +375,7 @@ class Optimizer:
         elif self.get_slot(var, slot_name) is None:
             self._get_or_make_slot(var, like(var, value), slot_name, op_name)
 
-    def _handles(self, var: Any, *slots: str) -> list[Any]:
+    def _handles(self, var: Variable, *slots: str) -> list[Any]:
         """Returns the handles of a variable and of its slots."""
         return [var._handle, *(self.get_slot(var, name)._handle for name in slots)]
 
@@ -373,7 +384,9 @@ class Optimizer:
         keys = [_var_key(variable) for variable in variables]
         return [[v._handle for v in variables], *([self._slots[name][key]._handle for key in keys] for name in slots)]
 
-    def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any) -> Any:
+    def _create_non_slot_variable(
+        self, initial_value: TensorLike | Callable[..., Any], name: str, colocate_with: Variable
+    ) -> Any:
         """Returns a variable of the optimizer itself, created on first use in each graph."""
         graph = colocate_with._owner_graph
         key = (name, _graph_key(graph))
@@ -383,23 +396,25 @@ class Optimizer:
             child_added()
         return self._non_slot_dict[key]
 
-    def _new_non_slot_variable(self, initial_value: Any, name: str, beside: Any) -> Any:
+    def _new_non_slot_variable(
+        self, initial_value: TensorLike | Callable[..., Any], name: str, beside: Variable
+    ) -> Any:
         use_resource = getattr(beside, "uses_resource", None)
         if self._non_slot_variable_scope is None:
             return Variable(initial_value, name=name, trainable=False, use_resource=use_resource)
         with name_scope(""), variable_scope(self._non_slot_variable_scope):
             return get_variable(name, initializer=initial_value, trainable=False, use_resource=use_resource)
 
-    def _get_non_slot_variable(self, name: str, graph: Any = None) -> Any:
+    def _get_non_slot_variable(self, name: str, graph: Graph | None = None) -> Any:
         return self._non_slot_dict.get((name, _graph_key(graph)))
 
     def _non_slot_variables(self) -> Iterable[Any]:
         return self._non_slot_dict.values()
 
-    def _call_if_callable(self, param: Any) -> Any:
+    def _call_if_callable(self, param: TensorLike | Callable[[], TensorLike]) -> Any:
         return param() if callable(param) else param
 
-    def _as_tensor(self, value: Any, name: str) -> Tensor:
+    def _as_tensor(self, value: TensorLike | Callable[[], TensorLike], name: str) -> Tensor:
         """Returns a hyperparameter, a number, a tensor or a callable, as a tensor."""
         value = self._call_if_callable(value)
         if not stacks.is_plain or type(value) is not float:
@@ -425,7 +440,7 @@ def scaled_loss(loss: Tensor) -> Tensor:
     return multiply(loss, 1.0 / mode.strategy.num_replicas_in_sync)
 
 
-def _var_key(var: Any) -> tuple[Any, Any]:
+def _var_key(var: Variable) -> tuple[Any, Any]:
     var = getattr(var, "_container", None) or var
     var = getattr(var, "primary", var)  # the first copy stands for all copies of a distributed variable
     # An optimizer keeps no variable alive.
@@ -453,13 +468,13 @@ def _alike(grads_and_vars: list[tuple[Any, Any]]) -> tuple[list[list[tuple[Any, 
     return list(alike.values()), others
 
 
-def _graph_key(graph: Any) -> Any:
+def _graph_key(graph: Graph | None) -> Any:
     """Returns the graph to which variables belong that are used in a graph; None for eager execution."""
     home = None if graph is None else outermost(graph)
     return None if home is None or home.executes else home
 
 
-def flat_variables(variables: Any) -> Iterable[Any]:
+def flat_variables(variables: object) -> Iterable[Any]:
     if isinstance(variables, dict):
         variables = [variables[key] for key in sorted(variables)]
     if isinstance(variables, list | tuple | set):
@@ -472,7 +487,7 @@ def flat_variables(variables: Any) -> Iterable[Any]:
         yield variables
 
 
-def _require_variable(variable: Any) -> Any:
+def _require_variable(variable: object) -> Any:
     if not isinstance(variable, Variable):
         raise NotImplementedError(f"an optimizer updates variables, but {variable!r} is not a variable")
     return variable
@@ -500,7 +515,7 @@ def _collected(applied: Any) -> Operation:
     return operation
 
 
-def _as_gradient(grad: Any) -> Any:
+def _as_gradient(grad: object) -> Any:
     if grad is None or isinstance(grad, Tensor | IndexedSlices):
         return grad
     if isinstance(grad, Operation):
@@ -511,7 +526,7 @@ def _as_gradient(grad: Any) -> Any:
         raise TypeError(f"a gradient is a tensor, IndexedSlices or None, not {grad!r}") from error
 
 
-def _sum_equal_indices(values: Any, indices: Any) -> tuple[Tensor, Tensor]:
+def _sum_equal_indices(values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
     """Returns the summed rows of each distinct index, and the indices."""
     rows, positions = unique(indices)
     return unsorted_segment_sum(values, positions, shape(rows)[0]), rows

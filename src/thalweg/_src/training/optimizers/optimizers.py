@@ -19,6 +19,7 @@ from thalweg._src.graph.scopes import colocate_with, control_dependencies
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.training.optimizers.optimizer import Optimizer
+from thalweg._src.training.variables.variables import Variable
 
 
 @export("train.GradientDescentOptimizer")
@@ -38,7 +39,7 @@ class GradientDescentOptimizer(Optimizer):
     def _prepare(self) -> None:
         self._learning_rate_tensor = self._as_tensor(self._learning_rate, "learning_rate")
 
-    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: Variable) -> Any:
         rate = cast(self._learning_rate_tensor, grad.dtype)
         return training.resource_apply_gradient_descent.operation(
             handle._handle, rate, grad, use_locking=self._use_locking
@@ -50,7 +51,7 @@ class GradientDescentOptimizer(Optimizer):
             *self._handles_together(variables), rate, grads, use_locking=self._use_locking
         )
 
-    def _resource_apply_sparse_duplicate_indices(self, grad: Any, handle: Any, indices: Any) -> Any:
+    def _resource_apply_sparse_duplicate_indices(self, grad: Tensor, handle: Variable, indices: Tensor) -> Any:
         step = multiply(negative(grad), cast(self._learning_rate_tensor, grad.dtype))
         return resource_scatter_add.operation(handle._handle, indices, step)
 
@@ -82,7 +83,7 @@ class MomentumOptimizer(Optimizer):
         self._learning_rate_tensor = self._as_tensor(self._learning_rate, "learning_rate")
         self._momentum_tensor = self._as_tensor(self._momentum, "momentum")
 
-    def _resource_apply_dense(self, grad: Any, handle: Any, *indices: Any) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: Variable, *indices: Any) -> Any:
         update = training.resource_sparse_apply_momentum if indices else training.resource_apply_momentum
         return update.operation(
             *self._handles(handle, "momentum"),
@@ -132,7 +133,7 @@ class AdagradOptimizer(Optimizer):
     def _prepare(self) -> None:
         self._learning_rate_tensor = self._as_tensor(self._learning_rate, "learning_rate")
 
-    def _resource_apply_dense(self, grad: Any, handle: Any, *indices: Any) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: Variable, *indices: Any) -> Any:
         update = training.resource_sparse_apply_adagrad if indices else training.resource_apply_adagrad
         rate = cast(self._learning_rate_tensor, grad.dtype)
         return update.operation(
@@ -172,7 +173,7 @@ class AdadeltaOptimizer(Optimizer):
         self._rho_t = self._as_tensor(self._rho, "rho")
         self._epsilon_t = self._as_tensor(self._epsilon, "epsilon")
 
-    def _resource_apply_dense(self, grad: Any, handle: Any, *indices: Any) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: Variable, *indices: Any) -> Any:
         update = training.resource_sparse_apply_adadelta if indices else training.resource_apply_adadelta
         numbers = [cast(t, grad.dtype) for t in (self._lr_t, self._rho_t, self._epsilon_t)]
         return update.operation(
@@ -220,7 +221,7 @@ class RMSPropOptimizer(Optimizer):
         self._momentum_tensor = self._as_tensor(self._momentum, "momentum")
         self._epsilon_tensor = self._as_tensor(self._epsilon, "epsilon")
 
-    def _resource_apply_dense(self, grad: Any, handle: Any, *indices: Any) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: Variable, *indices: Any) -> Any:
         if self._centered:
             ops = training.resource_apply_centered_rms_prop, training.resource_sparse_apply_centered_rms_prop
             handles = self._handles(handle, "mg", "rms", "momentum")
@@ -296,7 +297,7 @@ class AdamOptimizer(Optimizer):
         tensors = (*self._read_powers(), self._lr_t, self._beta1_t, self._beta2_t, self._epsilon_t)
         return [t if t.dtype is dtype else cast(t, dtype) for t in tensors]
 
-    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: Variable) -> Any:
         return training.resource_apply_adam.operation(
             *self._handles(handle, "m", "v"), *self._numbers(grad.dtype), grad, use_locking=self._use_locking
         )
@@ -309,20 +310,22 @@ class AdamOptimizer(Optimizer):
             use_locking=self._use_locking,
         )
 
-    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+    def _resource_apply_sparse(self, grad: Tensor, handle: Variable, indices: Tensor) -> Any:
         return self._apply_sparse_shared(grad, handle, indices, self._resource_scatter_add)
 
-    def _apply_sparse_shared(self, grad: Any, var: Any, indices: Any, scatter_add: Callable[..., Any]) -> Any:
+    def _apply_sparse_shared(
+        self, grad: Tensor, var: Variable, indices: Tensor, scatter_add: Callable[..., Any]
+    ) -> Any:
         """Returns the update of the whole variable: the moments of all rows decay, so all rows move."""
         return AdamOptimizer._resource_apply_dense(self, self._as_dense(grad, var, indices), var)
 
-    def _resource_scatter_add(self, x: Any, i: Any, v: Any) -> Tensor:
+    def _resource_scatter_add(self, x: Variable, i: Tensor, v: Tensor) -> Tensor:
         """Adds to some rows of a variable, and returns its new value."""
-        return x.scatter_add(IndexedSlices(v, i), use_locking=self._use_locking)  # type: ignore[no-any-return]
+        return x.scatter_add(IndexedSlices(v, i), use_locking=self._use_locking)
 
-    def _as_dense(self, grad: Any, handle: Any, indices: Any) -> Any:
+    def _as_dense(self, grad: Tensor, handle: Variable, indices: Tensor) -> Tensor:
         """Returns the dense gradient: one pass over memory in the fused update is cheaper than several."""
-        size = shape(handle.value()) if not handle.get_shape().is_fully_defined() else handle.get_shape().as_list()
+        size: Any = shape(handle.value()) if not handle.get_shape().is_fully_defined() else handle.get_shape().as_list()
         return scatter_nd(expand_dims(indices, 1), grad, cast(size, indices.dtype))
 
     def _finish(self, update_ops: list[Any], name_scope: str) -> Any:
@@ -399,7 +402,7 @@ class FtrlOptimizer(Optimizer):
         )
         self._learning_rate_power_tensor = self._as_tensor(self._learning_rate_power, "learning_rate_power")
 
-    def _resource_apply_dense(self, grad: Any, handle: Any, *indices: Any) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: Variable, *indices: Any) -> Any:
         tensors = [
             self._learning_rate_tensor,
             self._l1_regularization_strength_tensor,

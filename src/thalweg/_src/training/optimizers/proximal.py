@@ -10,6 +10,7 @@ from thalweg._src.base.export import export
 from thalweg._src.graph.ops import training
 from thalweg._src.graph.ops.cast import cast
 from thalweg._src.graph.ops.identity import identity
+from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.training.optimizers.optimizer import Optimizer
 from thalweg._src.training.variables.variables import Variable
@@ -17,13 +18,13 @@ from thalweg._src.training.variables.variables import Variable
 _RATE_AND_PENALTIES = ("learning_rate", "l1_regularization_strength", "l2_regularization_strength")
 
 
-def _prepare_penalties(optimizer: Any) -> None:
+def _prepare_penalties(optimizer: Optimizer) -> None:
     """Creates the tensors of the learning rate and of the penalties."""
     for name in _RATE_AND_PENALTIES:
         setattr(optimizer, f"_{name}_tensor", optimizer._as_tensor(getattr(optimizer, f"_{name}"), name))
 
 
-def _penalties(optimizer: Any, dtype: DType) -> list[Any]:
+def _penalties(optimizer: Optimizer, dtype: DType) -> list[Any]:
     """Returns the learning rate and the penalties in the dtype of a variable."""
     return [cast(getattr(optimizer, f"_{name}_tensor"), dtype) for name in _RATE_AND_PENALTIES]
 
@@ -48,7 +49,7 @@ class ProximalGradientDescentOptimizer(Optimizer):
     def _prepare(self) -> None:
         _prepare_penalties(self)
 
-    def _resource_apply_dense(self, grad: Any, handle: Any, *indices: Any) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: Variable, *indices: Any) -> Any:
         ops = (
             training.resource_apply_proximal_gradient_descent,
             training.resource_sparse_apply_proximal_gradient_descent,
@@ -87,7 +88,7 @@ class ProximalAdagradOptimizer(Optimizer):
     def _prepare(self) -> None:
         _prepare_penalties(self)
 
-    def _resource_apply_dense(self, grad: Any, handle: Any, *indices: Any) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: Variable, *indices: Any) -> Any:
         ops = training.resource_apply_proximal_adagrad, training.resource_sparse_apply_proximal_adagrad
         handles, numbers = self._handles(handle, "accumulator"), _penalties(self, grad.dtype)
         return ops[len(indices)].operation(*handles, *numbers, grad, *indices, use_locking=self._use_locking)
@@ -135,7 +136,7 @@ class AdagradDAOptimizer(Optimizer):
         _prepare_penalties(self)
         self._global_step_on_worker = cast(identity(self._global_step) + 1, dtypes.int64)
 
-    def _resource_apply_dense(self, grad: Any, handle: Any, *indices: Any) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: Variable, *indices: Any) -> Any:
         ops = training.resource_apply_adagrad_da, training.resource_sparse_apply_adagrad_da
         return ops[len(indices)].operation(
             *self._handles(handle, "gradient_accumulator", "gradient_squared_accumulator"),

@@ -30,7 +30,7 @@ from thalweg._src.training.variables.variables import Variable, global_variables
 
 
 @contextlib.contextmanager
-def _written(ref: Any) -> Any:
+def _written(ref: Variable | Tensor) -> Any:
     """Returns the variable to write: the result of an assignment denotes its variable after that write."""
     if isinstance(ref, Tensor):
         variable = getattr(ref, "_variable", None)
@@ -42,7 +42,7 @@ def _written(ref: Any) -> Any:
         yield ref
 
 
-def _write(definition: OpDef, ref: Any, *args: Any, name: str | None = None, **attrs: Any) -> Any:
+def _write(definition: OpDef, ref: Variable | Tensor, *args: Any, name: str | None = None, **attrs: Any) -> Any:
     """Adds a write to a variable or a reference; returns the reference, or the value read after the write."""
     if isinstance(ref, Tensor) and ref.dtype._is_ref_dtype:
         return definition(ref, *args, name=name, **attrs)
@@ -50,7 +50,7 @@ def _write(definition: OpDef, ref: Any, *args: Any, name: str | None = None, **a
         return variable._write(definition, *args, name=name, **attrs)
 
 
-def _value_for(ref: Any, value: TensorLike) -> TensorLike:
+def _value_for(ref: Variable | Tensor, value: TensorLike) -> TensorLike:
     """Returns the value in the type of a resource variable; an operation on a reference converts it itself."""
     try:
         return value if ref.dtype._is_ref_dtype else convert_to_tensor(value, ref.dtype)
@@ -62,7 +62,7 @@ def _value_for(ref: Any, value: TensorLike) -> TensorLike:
 
 @export("assign")
 def assign(
-    ref: Any,
+    ref: Variable | Tensor,
     value: TensorLike,
     validate_shape: bool | None = None,
     use_locking: bool | None = None,
@@ -81,7 +81,11 @@ def assign(
 
 
 def _update(
-    definition: OpDef, ref: Any, value: TensorLike, use_locking: bool | None = None, name: str | None = None
+    definition: OpDef,
+    ref: Variable | Tensor,
+    value: TensorLike,
+    use_locking: bool | None = None,
+    name: str | None = None,
 ) -> Any:
     """Updates a variable by an op.
 
@@ -105,7 +109,7 @@ def assign_sub() -> None:
 
 @export("scatter_update")
 def scatter_update(
-    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = True, name: str | None = None
+    ref: Variable | Tensor, indices: TensorLike, updates: TensorLike, use_locking: bool = True, name: str | None = None
 ) -> Any:
     """Replaces rows of a variable.
 
@@ -117,7 +121,7 @@ def scatter_update(
 
 def _scatter(
     definition: OpDef,
-    ref: Any,
+    ref: Variable | Tensor,
     indices: TensorLike,
     updates: TensorLike,
     use_locking: bool = False,
@@ -169,7 +173,7 @@ def scatter_max() -> None:
 
 @export("scatter_nd_update")
 def scatter_nd_update(
-    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = True, name: str | None = None
+    ref: Variable | Tensor, indices: TensorLike, updates: TensorLike, use_locking: bool = True, name: str | None = None
 ) -> Any:
     """Replaces elements or slices of a variable, each addressed by a vector of indices.
 
@@ -182,7 +186,7 @@ def scatter_nd_update(
 
 @export("scatter_nd_add")
 def scatter_nd_add(
-    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+    ref: Variable | Tensor, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
 ) -> Any:
     """Adds to elements or slices of a variable, each addressed by a vector of indices.
 
@@ -195,7 +199,7 @@ def scatter_nd_add(
 
 @export("scatter_nd_sub")
 def scatter_nd_sub(
-    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+    ref: Variable | Tensor, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
 ) -> Any:
     """Subtracts from elements or slices of a variable, each addressed by a vector of indices.
 
@@ -208,7 +212,7 @@ def scatter_nd_sub(
 
 @export("batch_scatter_update")
 def batch_scatter_update(
-    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = True, name: str | None = None
+    ref: Variable | Tensor, indices: TensorLike, updates: TensorLike, use_locking: bool = True, name: str | None = None
 ) -> Any:
     """Replaces slices of a variable by indices that have its leading dimensions, each within its own batch.
 
@@ -227,7 +231,7 @@ def batch_scatter_update(
 
 
 @export("count_up_to")
-def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
+def count_up_to(ref: Variable | Tensor, limit: int, name: str | None = None) -> Tensor:
     """Increments a variable, and fails with OutOfRangeError once it has reached the limit.
 
     Args:
@@ -242,7 +246,7 @@ def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
 
 
 @export("is_variable_initialized")
-def is_variable_initialized(variable: Any) -> Tensor:
+def is_variable_initialized(variable: Variable | Tensor) -> Tensor:
     """Returns a boolean tensor: whether a variable has a value.
 
     Args:
@@ -251,7 +255,7 @@ def is_variable_initialized(variable: Any) -> Tensor:
     if isinstance(variable, Tensor):
         return state.var_is_initialized_op(variable)
     require_members("variable", variable, "a variable", "is_initialized")
-    return variable.is_initialized()  # type: ignore[no-any-return]
+    return variable.is_initialized()
 
 
 @export("assert_variables_initialized")

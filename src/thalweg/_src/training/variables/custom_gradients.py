@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg._src.base.export import export
@@ -15,6 +15,7 @@ from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.runtime.eager.gradient_tape import GradientTape
 from thalweg._src.runtime.eager.tape import VariableWatcher, stop_recording, variable_accessed
 from thalweg._src.training.variables.variable_scope import get_variable_scope, variable_scope
+from thalweg._src.training.variables.variables import Variable
 
 
 @export("recompute_grad")
@@ -31,7 +32,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
 
         @custom_gradient
         def inner(*tensors: Any) -> Any:
-            def grad(*grads: Any, variables: Any = None) -> Any:
+            def grad(*grads: Any, variables: Sequence[Variable] | None = None) -> Any:
                 # The dependency on the gradients prevents common-subexpression elimination with the first computation.
                 sources = [*tensors, *(variables or ())]
                 with (
@@ -73,7 +74,7 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
     def decorated(*args: Any, **kwargs: Any) -> Any:
         @custom_gradient
         def inner(*tensors: Any) -> Any:
-            def grad(*grads: Any, variables: Any = None) -> Any:
+            def grad(*grads: Any, variables: Sequence[Variable] | None = None) -> Any:
                 return (list(grads), [None] * len(variables)) if variables else list(grads)
 
             return f(*tensors, **kwargs), grad

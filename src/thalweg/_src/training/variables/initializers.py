@@ -21,6 +21,7 @@ from thalweg._src.graph.ops.random import random_normal, random_uniform, truncat
 from thalweg._src.graph.ops.reshape import matrix_transpose, ones, reshape, zeros
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
+from thalweg._src.training.variables.partitions import PartitionInfo
 
 # The standard deviation of a standard normal distribution truncated at two standard deviations.
 _TRUNCATED_STDDEV = 0.87962566103423978
@@ -34,12 +35,12 @@ class Initializer:
     _arguments: ClassVar[tuple[str, ...]] = ()  # of the constructor, besides dtype
 
     def __call__(
-        self, shape: ShapeLike | TensorLike, dtype: DTypeLike | None = None, partition_info: Any = None
+        self, shape: ShapeLike | TensorLike, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
     ) -> Tensor:
         """Returns an initial value of a shape and type."""
         return self._value(shape, self.dtype if dtype is None else dtypes.as_dtype(dtype), partition_info)
 
-    def _value(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+    def _value(self, shape: ShapeLike | TensorLike, dtype: DType, partition_info: PartitionInfo | None) -> Tensor:
         raise TypeError(f"{type(self).__name__} does not implement __call__")
 
     def get_config(self) -> dict[str, Any]:
@@ -52,21 +53,21 @@ class Initializer:
         return cls(**config)
 
 
-def _floating(dtype: Any) -> DType:
+def _floating(dtype: DTypeLike) -> DType:
     result = dtypes.as_dtype(dtype)
     if not result.is_floating:
         raise ValueError(f"Expected floating point type, got {result.name}.")
     return result
 
 
-def _sizes(shape: Any) -> list[int]:
+def _sizes(shape: ShapeLike | TensorLike) -> list[int]:
     sizes = as_shape(shape)
     if sizes is None or not is_fully_defined(sizes):
         raise ValueError(f"an initializer needs a fully defined shape, got {show(sizes)}")
     return [int(size or 0) for size in sizes]
 
 
-def _full_sizes(shape: Any, partition_info: Any) -> list[int]:
+def _full_sizes(shape: ShapeLike | TensorLike, partition_info: PartitionInfo | None) -> list[int]:
     """Returns the sizes of the whole variable, of which `shape` may be one partition."""
     return _sizes(shape if partition_info is None else partition_info.full_shape)
 
@@ -82,7 +83,7 @@ class Zeros(Initializer):
     def __init__(self, dtype: DTypeLike = dtypes.float32) -> None:
         self.dtype = dtypes.as_dtype(dtype)
 
-    def _value(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+    def _value(self, shape: ShapeLike | TensorLike, dtype: DType, partition_info: PartitionInfo | None) -> Tensor:
         return zeros(shape, dtype)
 
 
@@ -97,7 +98,7 @@ class Ones(Initializer):
     def __init__(self, dtype: DTypeLike = dtypes.float32) -> None:
         self.dtype = dtypes.as_dtype(dtype)
 
-    def _value(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+    def _value(self, shape: ShapeLike | TensorLike, dtype: DType, partition_info: PartitionInfo | None) -> Tensor:
         return ones(shape, dtype)
 
 
@@ -122,7 +123,11 @@ class Constant(Initializer):
         self._verify_shape = verify_shape
 
     def __call__(
-        self, shape: Any, dtype: Any = None, partition_info: Any = None, verify_shape: bool | None = None
+        self,
+        shape: Any,
+        dtype: DTypeLike | None = None,
+        partition_info: PartitionInfo | None = None,
+        verify_shape: bool | None = None,
     ) -> Tensor:
         """Returns an initial value of a shape and type."""
         verify = self._verify_shape if verify_shape is None else verify_shape
@@ -152,7 +157,7 @@ class RandomUniform(Initializer):
         self.seed = seed
         self.dtype = dtypes.as_dtype(dtype)
 
-    def _value(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+    def _value(self, shape: ShapeLike | TensorLike, dtype: DType, partition_info: PartitionInfo | None) -> Tensor:
         return random_uniform(shape, self.minval, self.maxval, dtype, seed=self.seed)
 
 
@@ -178,7 +183,7 @@ class RandomNormal(Initializer):
         self.seed = seed
         self.dtype = _floating(dtype)
 
-    def _value(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+    def _value(self, shape: ShapeLike | TensorLike, dtype: DType, partition_info: PartitionInfo | None) -> Tensor:
         return random_normal(shape, self.mean, self.stddev, dtype, seed=self.seed)
 
 
@@ -186,7 +191,7 @@ class RandomNormal(Initializer):
 class TruncatedNormal(RandomNormal):
     """Initializes with normally distributed values, resampled beyond two standard deviations."""
 
-    def _value(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+    def _value(self, shape: ShapeLike | TensorLike, dtype: DType, partition_info: PartitionInfo | None) -> Tensor:
         return truncated_normal(shape, self.mean, self.stddev, dtype, seed=self.seed)
 
 
@@ -206,7 +211,7 @@ class UniformUnitScaling(Initializer):
         self.seed = seed
         self.dtype = _floating(dtype)
 
-    def _value(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+    def _value(self, shape: ShapeLike | TensorLike, dtype: DType, partition_info: PartitionInfo | None) -> Tensor:
         inputs = max(math.prod(_full_sizes(shape, partition_info)[:-1]), 1)
         limit = math.sqrt(3 / inputs) * self.factor
         return random_uniform(shape, -limit, limit, dtype, seed=self.seed)
@@ -247,7 +252,7 @@ class VarianceScaling(Initializer):
         self.seed = seed
         self.dtype = _floating(dtype)
 
-    def _value(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+    def _value(self, shape: ShapeLike | TensorLike, dtype: DType, partition_info: PartitionInfo | None) -> Tensor:
         fan_in, fan_out = _fans(_full_sizes(shape, partition_info))
         fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
         scale = self.scale / max(1.0, fan)
@@ -312,7 +317,7 @@ class Identity(Initializer):
         self.gain = gain
         self.dtype = _floating(dtype)
 
-    def _value(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+    def _value(self, shape: ShapeLike | TensorLike, dtype: DType, partition_info: PartitionInfo | None) -> Tensor:
         full = _full_sizes(shape, partition_info)
         if len(full) != 2:
             raise ValueError(f"identity_initializer makes matrices: expected a shape of rank 2, received {full}")
@@ -343,7 +348,7 @@ class Orthogonal(Initializer):
         self.seed = seed
         self.dtype = _floating(dtype)
 
-    def _value(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+    def _value(self, shape: ShapeLike | TensorLike, dtype: DType, partition_info: PartitionInfo | None) -> Tensor:
         sizes = _sizes(shape)
         if len(sizes) < 2:
             raise ValueError(f"orthogonal_initializer needs a shape of rank 2 or more, received {sizes}")

@@ -16,7 +16,7 @@ from thalweg._src.training.variables.partitions import Partitioner
 from thalweg._src.training.variables.variable_scope import ReuseMode, variable_scope, variable_store
 
 
-def _element_bytes(dtype: Any, bytes_per_string_element: int) -> int:
+def _element_bytes(dtype: DTypeLike, bytes_per_string_element: int) -> int:
     dtype = dtypes.as_dtype(dtype).base_dtype
     return bytes_per_string_element if dtype is dtypes.string else dtype.size
 
@@ -57,7 +57,7 @@ def variable_axis_size_partitioner(
     if max_shards is not None and max_shards < 1:
         raise ValueError(f"max_shards must be positive, got {max_shards}")
 
-    def partitioner(shape: TensorShape, dtype: Any) -> list[int]:
+    def partitioner(shape: TensorShape, dtype: DTypeLike) -> list[int]:
         if not isinstance(shape, TensorShape):
             raise ValueError(f"shape is not a TensorShape: {shape}")
         if not shape.is_fully_defined():
@@ -85,7 +85,7 @@ def min_max_variable_partitioner(
         min_slice_size: Smallest size of a part in bytes.
     """
 
-    def partitioner(shape: TensorShape, dtype: Any) -> list[int]:
+    def partitioner(shape: TensorShape, dtype: DTypeLike) -> list[int]:
         if axis >= len(shape):
             raise ValueError(f"Cannot partition variable along axis {axis} when shape is only {shape}")
         sizes = [size or 0 for size in shape.as_list()]

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from thalweg._src.base.dtypes import DType
-from thalweg._src.base.shapes import TensorShape, as_shape
+from thalweg._src.base.shapes import ShapeLike, TensorShape, as_shape
 from thalweg._src.graph.convert import convert_to_tensor, register_tensor_conversion_function
 from thalweg._src.graph.ops.concat import concat, split
 from thalweg._src.graph.ops.identity import identity
 from thalweg._src.graph.scopes import control_dependencies, name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 
 Partitioner = Callable[..., Any]
 
@@ -70,7 +71,7 @@ class PartitionedVariable:
     __array_priority__ = 100
 
     def __init__(
-        self, name: str, shape: Any, dtype: DType, variable_list: Sequence[Any], partitions: Sequence[int]
+        self, name: str, shape: ShapeLike, dtype: DType, variable_list: Sequence[Any], partitions: Sequence[int]
     ) -> None:
         if not isinstance(variable_list, list | tuple):
             raise TypeError(f"variable_list: expected a list or a tuple, received {variable_list}")
@@ -160,7 +161,13 @@ class PartitionedVariable:
         with name_scope(None):
             return identity(whole, name=self._name)
 
-    def _assign(self, method: str, value: Any, name: str | None, read_value: bool) -> list[Any]:
+    def _assign(
+        self,
+        method: str,
+        value: TensorLike | Sequence[TensorLike] | PartitionedVariable,
+        name: str | None,
+        read_value: bool,
+    ) -> list[Any]:
         """Assigns to each partition its own slice; a list holds one value per partition."""
         axis = self._partition_axis()
         if isinstance(value, list | PartitionedVariable):
@@ -176,18 +183,30 @@ class PartitionedVariable:
         ]
 
     def assign(
-        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self,
+        value: TensorLike | Sequence[TensorLike] | PartitionedVariable,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
     ) -> list[Any]:
         """Assigns a whole value; returns the results of the partitions' assign."""
         return self._assign("assign", value, name, read_value)
 
     def assign_add(
-        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self,
+        value: TensorLike | Sequence[TensorLike] | PartitionedVariable,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
     ) -> list[Any]:
         return self._assign("assign_add", value, name, read_value)
 
     def assign_sub(
-        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self,
+        value: TensorLike | Sequence[TensorLike] | PartitionedVariable,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
     ) -> list[Any]:
         return self._assign("assign_sub", value, name, read_value)
 

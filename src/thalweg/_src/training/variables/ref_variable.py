@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from thalweg._src.base import shapes
+from thalweg._src.base.devices import DeviceSpec
 from thalweg._src.base.dtypes import DType
 from thalweg._src.base.read_only import ReadOnly
 from thalweg._src.base.shapes import ShapeLike
@@ -35,7 +37,7 @@ class RefVariable(Variable, uses_resource=False):
         dtype: DType | None,
         shape: shapes.Shape,
         validate_shape: bool,
-        caching_device: Any,
+        caching_device: str | DeviceSpec | Callable[..., Any] | None,
     ) -> None:
         from_function = callable(initial_value)
         values = [] if from_function else [initial_value]
@@ -88,7 +90,7 @@ class RefVariable(Variable, uses_resource=False):
         """Gathers elements or slices, each addressed by a vector of indices."""
         return gather.gather_nd(self.value(), indices, name=name)
 
-    def _convert(self, value: Any) -> Any:
+    def _convert(self, value: TensorLike) -> Any:
         return value  # the operation converts it to the type of the reference, under its own name
 
     def _write(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 import operator
+from collections.abc import Callable
 from typing import Any
 
 from thalweg._src.base import shapes
+from thalweg._src.base.devices import DeviceSpec
 from thalweg._src.base.dtypes import DType
 from thalweg._src.base.export import export
 from thalweg._src.base.read_only import ReadOnly
@@ -23,6 +25,7 @@ from thalweg._src.runtime.eager.execute import AS_TENSOR
 from thalweg._src.runtime.eager.lift import lifted
 from thalweg._src.runtime.eager.tape import variable_accessed
 from thalweg._src.runtime.eager.variables import new_handle, read_variable
+from thalweg._src.training.variables.sessions import SessionLike
 from thalweg._src.training.variables.variables import Variable
 
 
@@ -39,7 +42,7 @@ class ResourceVariable(Variable, uses_resource=True):
         dtype: DType | None,
         shape: shapes.Shape,
         validate_shape: bool,
-        caching_device: Any,
+        caching_device: str | DeviceSpec | Callable[..., Any] | None,
     ) -> None:
         from_function = callable(initial_value)
         values = [] if from_function else [initial_value]
@@ -79,7 +82,12 @@ class ResourceVariable(Variable, uses_resource=True):
                     self._cached = identity(self._graph_element)
 
     def _create(
-        self, initial_value: Any, name: str, dtype: DType | None, shape: shapes.Shape, validate_shape: bool
+        self,
+        initial_value: Any,
+        name: str,
+        dtype: DType | None,
+        shape: shapes.Shape,
+        validate_shape: bool,
     ) -> None:
         """Creates the variable of eager execution, which is freed with this object."""
         value = convert_to_tensor(initial_value, dtype)
@@ -114,12 +122,12 @@ class ResourceVariable(Variable, uses_resource=True):
         """Returns the value, or the initial value before initialization, for initializers that use variables."""
         return self.read_value() if self._handle.is_eager else super().initialized_value()
 
-    def eval(self, session: Any = None) -> Any:
+    def eval(self, session: SessionLike | None = None) -> Any:
         """Evaluates the variable in the given or the default session."""
         self._require_graph("eval")
         return super().eval(session)
 
-    def load(self, value: TensorLike, session: Any = None) -> None:
+    def load(self, value: TensorLike, session: SessionLike | None = None) -> None:
         """Assigns a value, in a session without adding operations to the graph."""
         if self._handle.is_eager:
             self.assign(value)
@@ -146,12 +154,12 @@ class ResourceVariable(Variable, uses_resource=True):
     def __index__(self) -> int:
         return operator.index(self.read_value())
 
-    def __iadd__(self, other: Any) -> Any:
+    def __iadd__(self, other: TensorLike) -> Any:
         """Fails in eager execution, where the name would silently denote a tensor afterwards."""
         self._refuse_in_place("+=", "assign_add")
         return super().__iadd__(other)
 
-    def __isub__(self, other: Any) -> Any:
+    def __isub__(self, other: TensorLike) -> Any:
         self._refuse_in_place("-=", "assign_sub")
         return super().__isub__(other)
 
@@ -234,7 +242,7 @@ class ResourceVariable(Variable, uses_resource=True):
             return value
 
 
-def is_resource_variable(var: Any) -> bool:
+def is_resource_variable(var: object) -> bool:
     """Returns whether operations address a variable by a handle."""
     return isinstance(var, ResourceVariable)
 

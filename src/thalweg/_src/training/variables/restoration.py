@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from typing import Any, Protocol
+from typing import Protocol
 
 
 class Restoration(Protocol):
@@ -39,7 +39,7 @@ def child_added() -> None:
 class RestoresChildren:
     """An object whose children are restored when they become its attributes."""
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         super().__setattr__(name, value)
         if _pending:
             child_added()

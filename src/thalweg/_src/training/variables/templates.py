@@ -23,7 +23,7 @@ class Template:
         func: Callable[..., Any],
         create_scope_now: bool = False,
         unique_name: str | None = None,
-        custom_getter: Any = None,
+        custom_getter: Callable[..., Any] | None = None,
     ) -> None:
         if name is None:
             raise ValueError("name cannot be None.")
@@ -50,7 +50,7 @@ class Template:
         with contextlib.nullcontext() if self._store is None else self._store.as_default():
             return self._call_in_scope(args, kwargs)
 
-    def _call_in_scope(self, args: Any, kwargs: Any) -> Any:
+    def _call_in_scope(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._variable_scope is None:
             with self._new_scope() as scope:
                 self._variable_scope = scope
@@ -58,7 +58,7 @@ class Template:
         with variable_scope(self._variable_scope, reuse=not self._first_call):
             return self._call(args, kwargs)
 
-    def _call(self, args: Any, kwargs: Any) -> Any:
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:
             if self._variables_created:
                 return self._call_again(args, kwargs)
@@ -74,7 +74,7 @@ class Template:
             error.add_note(f"in the template {self._name!r}, defined at: {made_at(self._stack)}")
             raise
 
-    def _call_again(self, args: Any, kwargs: Any) -> Any:
+    def _call_again(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         before = len(self._all_trainable())
         result = self._func(*args, **kwargs)
         trainable = self._all_trainable()

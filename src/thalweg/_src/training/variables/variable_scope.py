@@ -370,7 +370,7 @@ class variable_scope:
         self,
         name_or_scope: str | VariableScope | None,
         default_name: str | None = None,
-        values: Sequence[TensorLike] | None = None,
+        values: Sequence[object] | None = None,
         initializer: TensorLike | Callable[..., Any] | None = None,
         regularizer: Callable[..., Any] | None = None,
         caching_device: str | DeviceSpec | Callable[..., Any] | None = None,
@@ -511,7 +511,7 @@ def _jump(target: VariableScope, scope: VariableScope) -> Iterator[VariableScope
 
 @export("variable_op_scope")
 @parameters_of(variable_scope.__init__, without=["self", "values", "auxiliary_name_scope"], before="name_or_scope")
-def variable_op_scope(values: Sequence[TensorLike] | None, **arguments: Any) -> variable_scope:
+def variable_op_scope(values: Sequence[object] | None, **arguments: Any) -> variable_scope:
     """Deprecated form of `variable_scope`, with the values first.
 
     Args:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg._src.base import dtypes, shapes
-from thalweg._src.base.dtypes import DType
+from thalweg._src.base.devices import DeviceSpec
+from thalweg._src.base.dtypes import DType, DTypeLike
 from thalweg._src.base.read_only import ReadOnly
+from thalweg._src.base.shapes import ShapeLike
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.ops.slicing import slice as slice_of
 from thalweg._src.graph.scopes import GraphKeys, init_scope, name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.training.variables.initializers import glorot_uniform_initializer, zeros_initializer
 from thalweg._src.training.variables.partitions import (
     PartitionedVariable,
@@ -54,18 +57,18 @@ class VariableStore:
     def _get(
         self,
         name: str,
-        shape: Any = None,
-        dtype: Any = dtypes.float32,
-        initializer: Any = None,
-        regularizer: Any = None,
-        reuse: Any = None,
+        shape: ShapeLike = None,
+        dtype: DTypeLike = dtypes.float32,
+        initializer: TensorLike | Callable[..., Any] | None = None,
+        regularizer: Callable[[Any], Any] | None = None,
+        reuse: object = None,
         trainable: bool | None = None,
-        collections: Any = None,
-        caching_device: Any = None,
+        collections: Sequence[str] | None = None,
+        caching_device: str | DeviceSpec | Callable[..., Any] | None = None,
         partitioner: Partitioner | None = None,
         validate_shape: bool = True,
         use_resource: bool | None = None,
-        constraint: Any = None,
+        constraint: Callable[[Any], Any] | None = None,
         synchronization: VariableSynchronization = VariableSynchronization.AUTO,
         aggregation: VariableAggregation = VariableAggregation.NONE,
     ) -> Any:
@@ -98,9 +101,9 @@ class VariableStore:
         name: str,
         shape: shapes.Shape,
         dtype: DType,
-        initializer: Any,
-        regularizer: Any,
-        reuse: Any,
+        initializer: TensorLike | Callable[..., Any] | None,
+        regularizer: Callable[[Any], Any] | None,
+        reuse: object,
         partition_info: PartitionInfo | None,
         settings: dict[str, Any],
     ) -> Any:
@@ -127,9 +130,9 @@ class VariableStore:
         name: str,
         shape: shapes.Shape,
         dtype: DType,
-        initializer: Any,
-        regularizer: Any,
-        reuse: Any,
+        initializer: TensorLike | Callable[..., Any] | None,
+        regularizer: Callable[[Any], Any] | None,
+        reuse: object,
         partitioner: Partitioner,
         settings: dict[str, Any],
     ) -> PartitionedVariable:
@@ -175,7 +178,7 @@ class VariableStore:
         return whole
 
     def _share_partitions(
-        self, name: str, shape: shapes.Shape, dtype: DType, reuse: Any, partitions: list[int] | None
+        self, name: str, shape: shapes.Shape, dtype: DType, reuse: object, partitions: list[int] | None
     ) -> PartitionedVariable:
         whole = self.partitioned[name]
         if reuse is False:
@@ -191,7 +194,7 @@ class VariableStore:
             )
         return whole
 
-    def _share(self, name: str, shape: shapes.Shape, dtype: DType, reuse: Any) -> Any:
+    def _share(self, name: str, shape: shapes.Shape, dtype: DType, reuse: object) -> Any:
         variable = self.variables[name]
         if reuse is False:
             raise ValueError(
@@ -202,7 +205,7 @@ class VariableStore:
         return variable
 
 
-def _require_same(what: str, variable: Any, shape: shapes.Shape, dtype: DType) -> None:
+def _require_same(what: str, variable: Variable | PartitionedVariable, shape: shapes.Shape, dtype: DType) -> None:
     if not variable.get_shape().is_compatible_with(shape):
         raise ValueError(
             f"Trying to {what}, but specified shape {shapes.TensorShape(shape)} and found shape {variable.get_shape()}."
@@ -211,18 +214,22 @@ def _require_same(what: str, variable: Any, shape: shapes.Shape, dtype: DType) -
         raise ValueError(f"Trying to {what}, but specified dtype {dtype.name} and found dtype {variable.dtype.name}.")
 
 
-def _names(function: Any, argument: str) -> bool:
+def _names(function: Callable[..., Any], argument: str) -> bool:
     """Returns whether a function has a parameter of this name."""
     return argument in inspect.signature(function).parameters
 
 
-def _takes(function: Any, argument: str) -> bool:
+def _takes(function: Callable[..., Any], argument: str) -> bool:
     parameters = inspect.signature(function).parameters.values()
     return any(p.name == argument or p.kind is p.VAR_KEYWORD for p in parameters)
 
 
 def _initial_value(
-    name: str, initializer: Any, shape: shapes.Shape, dtype: DType, partition_info: PartitionInfo | None
+    name: str,
+    initializer: Any,
+    shape: shapes.Shape,
+    dtype: DType,
+    partition_info: PartitionInfo | None,
 ) -> tuple[Any, DType | None]:
     """Returns the initial value, or a function that creates it, and the dtype of the variable."""
     if initializer is None:
@@ -253,7 +260,7 @@ def _default_initializer(name: str, dtype: DType) -> Any:
     raise ValueError(f"An initializer for variable {name} of {dtype} is required")
 
 
-def _regularize(variable: Any, name: str, regularizer: Callable[[Any], Any]) -> None:
+def _regularize(variable: Variable, name: str, regularizer: Callable[[Any], Any]) -> None:
     graph = variable._owner_graph
     with graph.colocate_with(variable), graph.name_scope(f"{name}/Regularizer/"), init_scope():
         loss = regularizer(variable)

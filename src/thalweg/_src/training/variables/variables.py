@@ -8,11 +8,14 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, NoReturn
 
+import numpy as np
+
 from thalweg._src.base import dtypes, shapes
 from thalweg._src.base.devices import DeviceSpec
 from thalweg._src.base.dtypes import DType, DTypeLike
 from thalweg._src.base.errors import require_members
 from thalweg._src.base.export import export
+from thalweg._src.base.hook import Hook
 from thalweg._src.base.logging import WARN, log_first_n
 from thalweg._src.base.read_only import ReadOnly
 from thalweg._src.base.shapes import ShapeLike, TensorShape
@@ -35,6 +38,7 @@ from thalweg._src.runtime.eager.mode import eager_graph
 from thalweg._src.training.variables.defaults import resource_variables_enabled
 from thalweg._src.training.variables.partitions import SaveSliceInfo
 from thalweg._src.training.variables.replication import VariableAggregation, VariableSynchronization
+from thalweg._src.training.variables.sessions import SessionLike
 from thalweg._src.training.variables.variable_protos import restore, variable_to_proto
 
 _USE_RESOURCE = 11  # position of the parameter
@@ -60,9 +64,7 @@ class Variable:
     SaveSliceInfo = SaveSliceInfo
 
     _classes: ClassVar[dict[bool, type[Variable]]] = {}  # by whether they use resources
-    _use_resource_in_scope: ClassVar[
-        Callable[[], bool | None]
-    ]  # which thalweg._src.training.variables.variable_scope installs
+    _use_resource_in_scope: ClassVar[Hook[Callable[[], bool | None]]]  # set by variable_scope.py
     uses_resource: ClassVar[bool]  # whether operations address it by a handle
     _container: Variable | None = None  # the distributed variable that this one is a copy of
 
@@ -159,7 +161,7 @@ class Variable:
         dtype: DType | None,
         shape: shapes.Shape,
         validate_shape: bool,
-        caching_device: Any,
+        caching_device: str | DeviceSpec | Callable[..., Any] | None,
     ) -> None:
         """Adds the operations of the variable to the default graph."""
         raise NotImplementedError
@@ -267,7 +269,7 @@ class Variable:
             raise NotImplementedError("numpy() is only available when eager execution is enabled.")
         return self.read_value().numpy()  # type: ignore[attr-defined]
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: np.dtype[Any] | None = None, copy: bool | None = None) -> Any:
         return self.read_value().__array__(dtype)
 
     def __iter__(self) -> NoReturn:
@@ -306,11 +308,11 @@ class Variable:
         with self._at_handle():
             return state.var_is_initialized_op(self._handle, name=name)
 
-    def eval(self, session: Any = None) -> Any:
+    def eval(self, session: SessionLike | None = None) -> Any:
         """Evaluates the variable in the given or the default session."""
         return self._graph_element.eval(session=session)
 
-    def load(self, value: TensorLike, session: Any = None) -> None:
+    def load(self, value: TensorLike, session: SessionLike | None = None) -> None:
         """Assigns a value in a session without adding operations to the graph."""
         session = self.graph.session_for(session, self.name)
         session.run(self._initializer, {self._initializer.inputs[1]: value})
@@ -332,7 +334,7 @@ class Variable:
         operation = element.op
         if operation.type == "StridedSlice":
 
-            def assign(value: Any, name: str | None = None) -> Any:
+            def assign(value: TensorLike, name: str | None = None) -> Any:
                 name = f"{operation.name}/_assign" if name is None else name
                 masks = {k: operation.attrs[k] for k in operation.attrs if k.endswith("_mask")}
                 return self._write(
@@ -342,14 +344,14 @@ class Variable:
             element.assign = assign
         return element  # type: ignore[no-any-return]
 
-    def _assign_slice(self, key: Any, value: Any, name: str | None = None) -> Any:
+    def _assign_slice(self, key: Any, value: TensorLike, name: str | None = None) -> Any:
         bounds, masks = strided_slice_arguments(key)
         options: dict[str, Any] = {"name": name, **masks}
         return self._write(state.resource_strided_slice_assign, *bounds, self._convert(value), **options)
 
     # -- writing ------------------------------------------------------------------------------------------------------
 
-    def _convert(self, value: Any) -> Any:
+    def _convert(self, value: TensorLike) -> Any:
         return convert_to_tensor(value, self._dtype)
 
     def _write(
@@ -390,7 +392,7 @@ class Variable:
             use_locking=use_locking,
         )
 
-    def _scatter(self, definition: OpDef, sparse_delta: Any, name: str | None) -> Tensor:
+    def _scatter(self, definition: OpDef, sparse_delta: IndexedSlices, name: str | None) -> Tensor:
         if not isinstance(sparse_delta, IndexedSlices):
             raise TypeError(f"sparse_delta is not IndexedSlices: {sparse_delta}")
         return self._write(definition, sparse_delta.indices, self._convert(sparse_delta.values), name=name)  # type: ignore[no-any-return]
