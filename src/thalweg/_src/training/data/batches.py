@@ -8,7 +8,7 @@ from thalweg._src.base import errors
 from thalweg._src.base.errors import invalid
 from thalweg._src.runtime.kernels.elements import number, slice_sparse, slices, sparse_row, stack_padded, stack_sparse
 from thalweg._src.training.data.element_refs import ElementRefs, stacker
-from thalweg._src.training.data.iteration import BoundDataset, Element, Iteration, Unary, in_memory_dataset
+from thalweg._src.training.data.iteration import BoundDataset, Element, Iteration, Position, Unary, in_memory_dataset
 from thalweg._src.training.data.structure import SparseTensorSpec
 
 
@@ -164,7 +164,7 @@ class Unbatched(Unary):
     def state(self) -> Any:
         return {**super().state(), "now": self.now}
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Position) -> None:
         super().restore(state)
         self.now = state["now"]
 
@@ -263,7 +263,7 @@ class GroupedByWindow(Unary):
         inner = None if self._inner is None else [self._inner[0], self._inner[1], self._inner[2].state()]
         return {**super().state(), "groups": self.groups, "inner": inner}
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Position) -> None:
         super().restore(state)
         self.groups = state["groups"]
         if state["inner"] is not None:

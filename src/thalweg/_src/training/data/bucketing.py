@@ -22,7 +22,7 @@ from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.training.data.dataset import Dataset
 from thalweg._src.training.data.experimental import Transformation, group_by_window
-from thalweg._src.training.data.structure import flatten_up_to, map_leaves, pack
+from thalweg._src.training.data.structure import Structure, flatten_up_to, map_leaves, pack
 
 
 @export("data.experimental.bucket_by_sequence_length", "contrib.data.bucket_by_sequence_length")
@@ -30,8 +30,8 @@ def bucket_by_sequence_length(
     element_length_func: Callable[..., Any],
     bucket_boundaries: Sequence[int],
     bucket_batch_sizes: Sequence[int],
-    padded_shapes: Any = None,
-    padding_values: Any = None,
+    padded_shapes: Structure = None,
+    padding_values: Structure = None,
     pad_to_bucket_boundary: bool = False,
     no_padding: bool = False,
     drop_remainder: bool = False,
@@ -51,13 +51,13 @@ def bucket_by_sequence_length(
         within = logical_and(less_equal(lower, length), length < upper)
         return reduce_min(where(within))
 
-    def size_of(bucket: Any) -> Tensor:
+    def size_of(bucket: Tensor) -> Tensor:
         return gather(sizes, bucket)
 
-    def batch(bucket: Any, window: Any) -> Dataset:
+    def batch(bucket: Tensor, window: Dataset) -> Dataset:
         size = size_of(bucket)
         if no_padding:
-            return window.batch(size, drop_remainder=drop_remainder)  # type: ignore[no-any-return]
+            return window.batch(size, drop_remainder=drop_remainder)
         none_filler = None
         if pad_to_bucket_boundary:
             last = constant(len(bucket_boundaries), dtypes.int64)
@@ -65,14 +65,14 @@ def bucket_by_sequence_length(
             with control_dependencies([check]):
                 none_filler = identity(gather(upper, bucket)) - 1
         target_shapes = padded_shapes if padded_shapes is not None else window.output_shapes
-        return window.padded_batch(  # type: ignore[no-any-return]
+        return window.padded_batch(
             size, _filled(window._structure, target_shapes, none_filler), padding_values, drop_remainder
         )
 
     return group_by_window(bucket_of, batch, window_size_func=size_of)
 
 
-def _filled(structure: Any, padded_shapes: Any, filler: Any) -> Any:
+def _filled(structure: Structure, padded_shapes: Structure, filler: Tensor | None) -> Any:
     """Returns shapes to pad to, with the filler for unknown sizes."""
     if filler is None:
         return padded_shapes

@@ -14,7 +14,7 @@ from thalweg._src.runtime.resources.iterators import outcome_of
 from thalweg._src.runtime.resources.thread_pool import computing
 from thalweg._src.runtime.resources.waiting import Outcome
 from thalweg._src.runtime.resources.workers import workers
-from thalweg._src.training.data.iteration import BoundDataset, Element, Iteration, Unary
+from thalweg._src.training.data.iteration import BoundDataset, Element, Iteration, Position, Unary
 
 AUTOTUNE = -1
 _AHEAD = 4  # prefetched elements if the number is tuned automatically
@@ -53,7 +53,7 @@ class Cached(Unary):
     def state(self) -> Any:
         return Unary.state(self) if self.writing else Iteration.state(self)
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Position) -> None:
         Iteration.restore(self, state)
         if self.writing:
             if not hasattr(self, "input"):
@@ -163,7 +163,7 @@ class PrefetchBuffer:
             finally:
                 self._paused = False
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Position) -> None:
         with self._changed:
             self._outcomes = deque(state["made"])
             self._ended = state["ended"]
@@ -199,7 +199,7 @@ class Prefetched(Iteration):
     def state(self) -> Any:
         return self._source.state() if self._ahead is None else self._ahead.state()
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Position) -> None:
         (self._source if self._ahead is None else self._ahead).restore(state)
 
     def close(self) -> None:

@@ -54,7 +54,7 @@ class CsvRecords(Lines):
             raise errors.invalid(f"{name!r}: the file ends in a quoted field")
 
 
-def _records(filenames: Any, compression: Any, header: Any, quotes: bool) -> Dataset:
+def _records(filenames: TensorLike, compression: TensorLike | None, header: TensorLike, quotes: bool) -> Dataset:
     structure = TensorSpec((), dtypes.string)
     values = [
         convert_to_tensor(filenames, dtypes.string, name="filenames"),
@@ -76,7 +76,7 @@ class CsvDataset(Dataset):
 
     def __init__(
         self,
-        filenames: TensorLike | Dataset,
+        filenames: TensorLike,
         record_defaults: Sequence[Any],
         compression_type: TensorLike | None = None,
         buffer_size: TensorLike | None = None,
@@ -95,7 +95,7 @@ class CsvDataset(Dataset):
         super().__init__(columns._variant, columns._structure)
 
 
-def _default(value: Any) -> Tensor:
+def _default(value: object) -> Tensor:
     """Returns the default of an empty field; if only a dtype is given there is none, and the field is required."""
     if isinstance(value, DType) or (isinstance(value, type) and issubclass(value, np.generic)):
         return constant([], dtypes.as_dtype(value))
@@ -153,7 +153,7 @@ def make_csv_dataset(
     if shuffle:
         dataset = dataset.shuffle(len(names), shuffle_seed)
 
-    def read(name: Any) -> Dataset:
+    def read(name: Tensor) -> Dataset:
         table = CsvDataset(
             name, defaults, compression_type, None, header, field_delim, use_quote_delim, na_value, chosen
         )
@@ -177,7 +177,7 @@ def make_csv_dataset(
     return batches.prefetch(-1 if prefetch_buffer_size is None else prefetch_buffer_size)
 
 
-def _matching(file_pattern: Any) -> list[str]:
+def _matching(file_pattern: object) -> list[str]:
     patterns = file_pattern if isinstance(file_pattern, list | tuple) else [file_pattern]
     if not patterns:
         raise ValueError("File pattern is empty.")

@@ -39,7 +39,7 @@ from thalweg._src.training.data import (
 from thalweg._src.training.data.file_cache import CachedInFile
 from thalweg._src.training.data.function import Function
 from thalweg._src.training.data.interleave import Interleaved, ParallelInterleaved
-from thalweg._src.training.data.iteration import Unordered
+from thalweg._src.training.data.iteration import Iteration, Unordered
 from thalweg._src.training.data.iterator import (
     EagerIterator,
     Iterator,
@@ -52,6 +52,9 @@ from thalweg._src.training.data.parallel_map import ParallelMapped
 from thalweg._src.training.data.random_sources import Shuffled
 from thalweg._src.training.data.structure import (
     DatasetSpec,
+    Spec,
+    Structure,
+    Structured,
     TensorSpec,
     children,
     converted,
@@ -82,7 +85,7 @@ class Dataset(DatasetNode):
         options: The options of the pipeline; by default those of its inputs.
     """
 
-    def __init__(self, variant_tensor: Tensor, structure: Any, options: Options | None = None) -> None:
+    def __init__(self, variant_tensor: Tensor, structure: Structure, options: Options | None = None) -> None:
         self._variant = variant_tensor
         self._structure = structure
         self._options = options or Options()
@@ -91,7 +94,12 @@ class Dataset(DatasetNode):
         return DatasetSpec(self._structure)
 
     def _derived(
-        self, iteration_type: Any, structure: Any = None, values: Any = (), functions: Any = (), **options: Any
+        self,
+        iteration_type: type[Iteration],
+        structure: Structure = None,
+        values: Sequence[Tensor] = (),
+        functions: Sequence[Function] = (),
+        **options: Any,
     ) -> Dataset:
         """Returns a dataset derived from this one."""
         structure = self._structure if structure is None else structure
@@ -104,7 +112,7 @@ class Dataset(DatasetNode):
     # -- sources ------------------------------------------------------------------------------------------------------
 
     @staticmethod
-    def from_tensors(tensors: Any) -> Dataset:
+    def from_tensors(tensors: Structure) -> Dataset:
         """Returns a dataset of one element."""
         with name_scope(None, "from_tensors"), host_scope():
             element = converted(tensors)
@@ -112,7 +120,7 @@ class Dataset(DatasetNode):
             return Dataset(add_dataset(flow.Single, structure, values=tensors_of(element)), structure)
 
     @staticmethod
-    def from_tensor_slices(tensors: Any) -> Dataset:
+    def from_tensor_slices(tensors: Structure) -> Dataset:
         """Returns a dataset with one element per slice along the first dimension of the tensors."""
         with name_scope(None, "from_tensor_slices"), host_scope():
             element = converted(tensors)
@@ -133,8 +141,8 @@ class Dataset(DatasetNode):
     @staticmethod
     def from_generator(
         generator: Callable[..., Any],
-        output_types: Any,
-        output_shapes: Any = None,
+        output_types: Structure,
+        output_shapes: Structure = None,
         args: Sequence[TensorLike] | None = None,
     ) -> Dataset:
         """Returns a dataset of the values yielded by the iterator that a call of `generator` returns."""
@@ -180,7 +188,7 @@ class Dataset(DatasetNode):
             return dataset.shuffle(maximum(count, constant(1, dtypes.int64)), seed=seed)
 
     @staticmethod
-    def zip(datasets: Any) -> Dataset:
+    def zip(datasets: Structure) -> Dataset:
         """Returns a dataset of tuples of elements of several datasets, in the structure in which these are given."""
         flat = flatten(datasets)
         for dataset in flat:
@@ -244,7 +252,14 @@ class Dataset(DatasetNode):
         sizes = (cycle_length, block_length, num_parallel_calls)
         return self._interleaved(map_func, "interleave", ParallelInterleaved, *sizes)
 
-    def _interleaved(self, map_func: Any, what: str, iteration_type: Any, *sizes: Any, **flags: Any) -> Dataset:
+    def _interleaved(
+        self,
+        map_func: Callable[..., Any],
+        what: str,
+        iteration_type: type[Iteration],
+        *sizes: TensorLike,
+        **flags: TensorLike,
+    ) -> Dataset:
         function = self._function(map_func, what)
         if not isinstance(function.structure, DatasetSpec):
             raise TypeError(f"`map_func` must return a `Dataset` object. Got {function.structure}")
@@ -256,7 +271,7 @@ class Dataset(DatasetNode):
         """Returns a dataset of pairs of an index and an element."""
         return Dataset.zip((Dataset.range(start, dtypes.int64.max), self))
 
-    def reduce(self, initial_state: Any, reduce_func: Callable[..., Any]) -> Any:
+    def reduce(self, initial_state: Structure, reduce_func: Callable[..., Any]) -> Any:
         """Returns tensors for the final state of a function of the state and each element."""
         with name_scope(None, "reduce"):
             state = converted(initial_state)
@@ -331,8 +346,8 @@ class Dataset(DatasetNode):
     def padded_batch(
         self,
         batch_size: TensorLike,
-        padded_shapes: Any = None,
-        padding_values: Any = None,
+        padded_shapes: Structure = None,
+        padding_values: Structure = None,
         drop_remainder: TensorLike = False,
     ) -> Dataset:
         """Returns a dataset of stacked elements, each padded at its ends to the largest shape."""
@@ -416,11 +431,11 @@ def seeds(seed: Any) -> list[Tensor]:
     return [parameter(first or 0), parameter(second or 0)]
 
 
-def _shape_of(leaf: Any) -> Shape:
-    return leaf.dims  # type: ignore[no-any-return]
+def _shape_of(leaf: Tensor | SparseTensor) -> Shape:
+    return leaf.dims
 
 
-def unbatched(spec: Any) -> Any:
+def unbatched(spec: Spec) -> Any:
     """Returns the specification of the slices of a leaf along its first dimension."""
     if isinstance(spec, DatasetSpec):
         raise TypeError("a dataset in an element has no slices")
@@ -429,7 +444,7 @@ def unbatched(spec: Any) -> Any:
     return spec.with_shape(None if spec.dims is None else spec.dims[1:])
 
 
-def batched(spec: Any, batch_size: Tensor, drop_remainder: Tensor) -> Any:
+def batched(spec: Spec, batch_size: Tensor, drop_remainder: Tensor) -> Any:
     """Returns the specification of a batch of a leaf; its size is known if no batch can be smaller."""
     if isinstance(spec, DatasetSpec):
         raise TypeError("Batching of nested datasets is not supported: map them to tensors first")
@@ -442,7 +457,9 @@ def merged(datasets: Sequence[Dataset]) -> Options:
     return functools.reduce(Options.merge, [dataset._options for dataset in datasets], Options())
 
 
-def joined(iteration_type: Any, datasets: list[Any], first: Any = ()) -> tuple[Tensor, Any, Options]:
+def joined(
+    iteration_type: type[Iteration], datasets: list[Any], first: Sequence[Dataset] = ()
+) -> tuple[Tensor, Any, Options]:
     """Returns a dataset over several others, whose elements must have the same structure and types."""
     structure = datasets[0]._structure
     for other in datasets[1:]:
@@ -460,7 +477,7 @@ def joined(iteration_type: Any, datasets: list[Any], first: Any = ()) -> tuple[T
     return add_dataset(iteration_type, structure, inputs), structure, merged(inputs)
 
 
-def _sizes(shape: Any) -> Tensor:
+def _sizes(shape: object) -> Tensor:
     """Returns a shape to pad to as a vector, with -1 for sizes given by the largest element."""
     if isinstance(shape, Tensor):
         if shape.dims is not None and len(shape.dims) != 1:
@@ -475,11 +492,11 @@ def _sizes(shape: Any) -> Tensor:
     return constant([-1 if size is None else size for size in raw], dtypes.int64, shape=[len(raw)])
 
 
-def _open(size: Any) -> Any:
+def _open(size: object) -> Any:
     return None if isinstance(size, int) and size == -1 else size
 
 
-def _padded(leaf: Any, sizes: Tensor, values: list[Tensor]) -> TensorSpec:
+def _padded(leaf: Spec, sizes: Tensor, values: list[Tensor]) -> TensorSpec:
     shape = as_static_shape(sizes)
     if shape is not None and leaf.dims is not None:
         if len(shape) != len(leaf.dims):
@@ -497,14 +514,14 @@ def _padded(leaf: Any, sizes: Tensor, values: list[Tensor]) -> TensorSpec:
     return TensorSpec(concatenate((size,), shape), leaf.dtype)
 
 
-def _fills(structure: Any, padding_values: Any) -> list[Any]:
+def _fills(structure: object, padding_values: object) -> list[Any]:
     """Returns a padding value for each leaf; a single one is used for all."""
     if is_nested(structure) and not is_nested(padding_values) and not isinstance(padding_values, list):
         return [padding_values] * len(flatten(structure))
     return _fills_up_to(structure, padding_values)
 
 
-def _fills_up_to(structure: Any, values: Any) -> list[Any]:
+def _fills_up_to(structure: object, values: Any) -> list[Any]:
     if values is None:
         return [None] * len(flatten(structure))
     if not is_nested(structure):
@@ -514,7 +531,7 @@ def _fills_up_to(structure: Any, values: Any) -> list[Any]:
     return [leaf for one, other in pairs for leaf in _fills_up_to(one, other)]
 
 
-def _padding(fill: Any, leaf: Any, index: int) -> Tensor:
+def _padding(fill: TensorLike | None, leaf: Spec, index: int) -> Tensor:
     if fill is None:
         return constant("" if leaf.dtype is dtypes.string else leaf.dtype.as_numpy_dtype(0), leaf.dtype)
     try:
@@ -531,21 +548,21 @@ def _padding(fill: Any, leaf: Any, index: int) -> Tensor:
 
 
 @export("data.get_output_types")
-def get_output_types(dataset_or_iterator: Any) -> Any:
+def get_output_types(dataset_or_iterator: Structured) -> Any:
     """Returns the types of the components of an element."""
     require_members("dataset_or_iterator", dataset_or_iterator, "a dataset or an iterator", "output_types")
     return dataset_or_iterator.output_types
 
 
 @export("data.get_output_shapes")
-def get_output_shapes(dataset_or_iterator: Any) -> Any:
+def get_output_shapes(dataset_or_iterator: Structured) -> Any:
     """Returns the static shapes of the components of an element."""
     require_members("dataset_or_iterator", dataset_or_iterator, "a dataset or an iterator", "output_shapes")
     return dataset_or_iterator.output_shapes
 
 
 @export("data.get_output_classes")
-def get_output_classes(dataset_or_iterator: Any) -> Any:
+def get_output_classes(dataset_or_iterator: Structured) -> Any:
     """Returns the classes of the components of an element."""
     require_members("dataset_or_iterator", dataset_or_iterator, "a dataset or an iterator", "output_classes")
     return dataset_or_iterator.output_classes

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from thalweg._src.base.dtypes import DType
 from thalweg._src.runtime.kernels.elements import decoded_rows, places, slices, stack, stack_sparse, text
 from thalweg._src.training.data.structure import SparseTensorSpec
 
@@ -79,7 +80,7 @@ class RecordRefs(ElementRefs):
 
     is_lazy = True
 
-    def __init__(self, dtype: Any) -> None:
+    def __init__(self, dtype: DType | None) -> None:
         """dtype: of the numbers that the records are decoded to, or None if they are used otherwise."""
         self.dtype = dtype
         self.all_indices = True  # until one is not
@@ -126,7 +127,7 @@ class RecordRefs(ElementRefs):
         return (stack([self.saved(ref) for ref in refs]),)
 
     def numbers(self, refs: list[Any]) -> Element | None:
-        if self._rows is None or not (self.all_indices or set(map(type, refs)) == {int}):
+        if self._rows is None or self.dtype is None or not (self.all_indices or set(map(type, refs)) == {int}):
             return None
         return (decoded_rows(self._rows, refs, self.dtype),)
 

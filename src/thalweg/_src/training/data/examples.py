@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from thalweg._src.base.export import export
@@ -33,7 +33,7 @@ def make_batched_features_dataset(
     features: Mapping[str, Any],
     reader: Callable[..., Any] = TFRecordDataset,
     label_key: str | None = None,
-    reader_args: Any = None,
+    reader_args: Sequence[Any] | None = None,
     num_epochs: int | None = None,
     shuffle: bool = True,
     shuffle_buffer_size: int = 10000,
@@ -63,5 +63,5 @@ def make_batched_features_dataset(
     return dataset.prefetch(-1 if prefetch_buffer_size is None else prefetch_buffer_size)
 
 
-def _without(parsed: Any, key: str) -> Any:
+def _without(parsed: Mapping[str, Any], key: str) -> Any:
     return {name: value for name, value in parsed.items() if name != key}, parsed[key]

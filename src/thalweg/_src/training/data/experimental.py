@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from thalweg._src.base import dtypes
@@ -26,6 +26,8 @@ from thalweg._src.training.data.node import add_dataset, parameter, trace_state_
 from thalweg._src.training.data.structure import (
     DatasetSpec,
     SparseTensorSpec,
+    Structure,
+    Structured,
     TensorSpec,
     converted,
     element_of,
@@ -39,7 +41,7 @@ Transformation = Callable[[Dataset], Dataset]
 
 
 @export("data.experimental.scan", "contrib.data.scan")
-def scan(initial_state: Any, scan_func: Callable[..., Any]) -> Transformation:
+def scan(initial_state: Structure, scan_func: Callable[..., Any]) -> Transformation:
     """Returns a transformation by a function from a state and an element to a new state and an element."""
 
     def apply(dataset: Dataset) -> Dataset:
@@ -53,7 +55,7 @@ def scan(initial_state: Any, scan_func: Callable[..., Any]) -> Transformation:
     return apply
 
 
-def _first_of_two(result: Any) -> Any:
+def _first_of_two(result: object) -> Any:
     if not isinstance(result, tuple) or len(result) != 2:
         raise TypeError("The scan function must return a pair comprising the new state and the output value.")
     return result[0]
@@ -171,7 +173,7 @@ map_and_batch_with_legacy_function = map_and_batch
 
 
 @export("data.experimental.dense_to_sparse_batch", "contrib.data.dense_to_sparse_batch")
-def dense_to_sparse_batch(batch_size: TensorLike, row_shape: Any) -> Transformation:
+def dense_to_sparse_batch(batch_size: TensorLike, row_shape: Tensor | Iterable[int]) -> Transformation:
     """Returns a transformation that batches elements of different sizes as sparse tensors."""
 
     def apply(dataset: Dataset) -> Dataset:
@@ -327,13 +329,13 @@ def to_variant(dataset: Dataset) -> Tensor:
 
 
 @export("data.experimental.from_variant")
-def from_variant(variant: Tensor, structure: Any) -> Dataset:
+def from_variant(variant: Tensor, structure: Structure) -> Dataset:
     """Returns the dataset of a variant tensor, given the structure of its elements."""
     return Dataset(variant, structure)
 
 
 @export("data.experimental.get_structure")
-def get_structure(dataset_or_iterator: Any) -> Any:
+def get_structure(dataset_or_iterator: Structured) -> Any:
     """Returns the structure of an element: a nest of specifications."""
     require_members("dataset_or_iterator", dataset_or_iterator, "a dataset or an iterator", "element_spec")
     return dataset_or_iterator.element_spec

@@ -11,7 +11,7 @@ from typing import IO, Any
 from thalweg._src.base.formats.gfile import _typed_errors
 from thalweg._src.base.formats.record_files import records_of
 from thalweg._src.base.formats.records import framed
-from thalweg._src.training.data.iteration import BoundDataset, Element, Iteration, Unary
+from thalweg._src.training.data.iteration import BoundDataset, Element, Iteration, Position, Unary
 from thalweg._src.training.data.serial import decode, encode
 
 
@@ -65,7 +65,7 @@ class CachedInFile(Unary):
         state = {"at": self.at, "writing": self.writing}
         return {**state, "input": self.input.state()} if self.writing else state
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Position) -> None:
         """Restores a position; elements of an incomplete cache are produced and written again."""
         if not self.writing:
             self.at = state["at"]

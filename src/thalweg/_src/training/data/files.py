@@ -19,7 +19,7 @@ from thalweg._src.training.data.structure import TensorSpec
 _STRING = TensorSpec((), dtypes.string)
 
 
-def _one(iteration_type: type[FromFiles], filenames: Any, values: list[Tensor]) -> Dataset:
+def _one(iteration_type: type[FromFiles], filenames: Tensor, values: list[Tensor]) -> Dataset:
     return Dataset(add_dataset(iteration_type, _STRING, values=[filenames, *values]), _STRING)
 
 
@@ -54,7 +54,7 @@ class _FileDataset(Dataset):
         super().__init__(inner._variant, inner._structure)
 
 
-def _compression(compression_type: Any) -> Tensor:
+def _compression(compression_type: TensorLike | None) -> Tensor:
     return convert_to_tensor("" if compression_type is None else compression_type, dtypes.string, name="compression")
 
 

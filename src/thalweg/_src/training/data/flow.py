@@ -11,7 +11,7 @@ from thalweg._src.base.errors import invalid
 from thalweg._src.base.shapes import compatible, show
 from thalweg._src.runtime.kernels.elements import from_python, numbers, slice_sparse, slices
 from thalweg._src.training.data.element_refs import ElementRefs, RowRefs
-from thalweg._src.training.data.iteration import BoundDataset, Element, Iteration, Unary
+from thalweg._src.training.data.iteration import BoundDataset, Element, Iteration, Position, Unary
 from thalweg._src.training.data.structure import SparseTensorSpec, flatten
 
 _CHUNK = 256  # slices that are produced at once
@@ -77,7 +77,7 @@ class Slices(Iteration):
         self.at = at + 1
         return self._chunk[place]
 
-    def take(self, count: int, out: Any) -> None:
+    def take(self, count: int, out: list[Any]) -> None:
         if not self._places or self.closed:
             super().take(count, out)
         else:
@@ -130,7 +130,7 @@ class Range(Iteration):
         self.at = at + self._step
         return (self._ready.pop(),)
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Position) -> None:
         super().restore(state)
         self._ready = []
 
@@ -179,7 +179,7 @@ class Generated(Iteration):
         except Exception as error:
             raise errors.UnknownError(None, None, f"{type(error).__name__}: {error}") from error
 
-    def _element(self, value: Any) -> Element:
+    def _element(self, value: object) -> Element:
         if isinstance(value, list):
             value = tuple(value)
         try:
@@ -295,7 +295,7 @@ class Taken(Unary):
         self.taken += 1
         return element
 
-    def take(self, count: int, out: Any) -> None:
+    def take(self, count: int, out: list[Any]) -> None:
         before = len(out)
         try:
             self.input.take(count if self._count < 0 else min(count, self._count - self.taken), out)
@@ -326,7 +326,7 @@ class Skipped(Unary):
             self.left -= 1
         return next(self.input)
 
-    def take(self, count: int, out: Any) -> None:
+    def take(self, count: int, out: list[Any]) -> None:
         if self.left:
             super().take(count, out)
         else:
@@ -388,7 +388,7 @@ class Repeated(Unary):
                 break
         raise StopIteration
 
-    def take(self, count: int, out: Any) -> None:
+    def take(self, count: int, out: list[Any]) -> None:
         end = len(out) + count
         while self.done != self._count:
             before = len(out)
@@ -418,7 +418,7 @@ class Repeated(Unary):
     def state(self) -> Any:
         return {**super().state(), "given": self._has_yielded}
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Position) -> None:
         super().restore(state)
         self._has_yielded = state["given"]
 
@@ -494,7 +494,7 @@ class Distinct(Unary):
     def state(self) -> Any:
         return {**super().state(), "seen": list(self.seen)}
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Position) -> None:
         super().restore(state)
         self.seen = set(state["seen"])
 
@@ -514,7 +514,7 @@ class Joined(Iteration):
     def state(self) -> Any:
         return {**super().state(), "inputs": [iteration.state() for iteration in self.inputs]}
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Position) -> None:
         super().restore(state)
         for iteration, saved in zip(self.inputs, state["inputs"], strict=True):
             iteration.restore(saved)

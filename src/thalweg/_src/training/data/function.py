@@ -23,6 +23,7 @@ from thalweg._src.runtime.resources.devices import Device
 from thalweg._src.runtime.resources.step import Step
 from thalweg._src.training.data.structure import (
     Signature,
+    Structure,
     converted,
     element_of,
     signature_of,
@@ -38,7 +39,9 @@ _CANCELLED = "the iterator was reset or its session closed"
 class Function:
     """A traced function: its graph, its arguments, its captured tensors and its results."""
 
-    def __init__(self, python_function: Callable[..., Any], structure: Any, what: str, unpack: bool = True) -> None:
+    def __init__(
+        self, python_function: Callable[..., Any], structure: Structure, what: str, unpack: bool = True
+    ) -> None:
         """Traces a function of one element; a plain tuple is passed as several arguments.
 
         One that fails with Python's control flow on tensors is converted by autograph.
@@ -51,7 +54,7 @@ class Function:
                 raise
             self._trace(converted_function, structure, what, unpack)
 
-    def _trace(self, python_function: Callable[..., Any], structure: Any, what: str, unpack: bool) -> None:
+    def _trace(self, python_function: Callable[..., Any], structure: Structure, what: str, unpack: bool) -> None:
         self.graph = FunctionGraph(get_default_graph())
         with self.graph.as_default():
             self._arguments = _placeholders(signature_of(structure))

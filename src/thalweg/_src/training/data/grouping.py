@@ -27,7 +27,7 @@ from thalweg._src.training.data.dataset import Dataset
 from thalweg._src.training.data.experimental import sample_from_datasets, scan
 from thalweg._src.training.data.function import Function
 from thalweg._src.training.data.iteration import BoundDataset, Element, Unary
-from thalweg._src.training.data.structure import TensorSpec, compatible, flatten, pack
+from thalweg._src.training.data.structure import Structure, TensorSpec, compatible, flatten, pack
 
 Transformation = Callable[[Dataset], Dataset]
 _KEY = TensorSpec((), dtypes.int64)
@@ -97,7 +97,7 @@ def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Transfor
     return apply
 
 
-def _reducing(function: Callable[..., Any], state: Any, element: Any, what: str) -> tuple[Function, Any]:
+def _reducing(function: Callable[..., Any], state: Structure, element: Structure, what: str) -> tuple[Function, Any]:
     """Traces a function of a state and an element; shapes of the state that it changes are widened."""
     while True:
         traced = Function(function, (state, element), what)
@@ -123,7 +123,7 @@ def rejection_resample(
     class_func: Callable[..., Any],
     target_dist: TensorLike,
     initial_dist: TensorLike | None = None,
-    seed: TensorLike | None = None,
+    seed: int | None = None,
 ) -> Transformation:
     """Returns a transformation to pairs (class, element) whose classes are distributed as `target_dist`.
 
@@ -148,7 +148,7 @@ def rejection_resample(
 
 
 def _mixed(
-    classed: Dataset, distributions: Dataset, target: Tensor, untested_share: float | None, seed: Any
+    classed: Dataset, distributions: Dataset, target: Tensor, untested_share: float | None, seed: int | None
 ) -> Dataset:
     """Mixes all elements and those that pass a test, in the shares that yield the target distribution."""
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from thalweg._src.base.errors import invalid
 from thalweg._src.training.data.buffers import AUTOTUNE, PrefetchBuffer, parallel_calls
-from thalweg._src.training.data.iteration import BoundDataset, Element, Iteration, Unary
+from thalweg._src.training.data.iteration import BoundDataset, Element, Iteration, Position, Unary
 
 
 class Interleaved(Unary):
@@ -54,7 +54,7 @@ class Interleaved(Unary):
                 self._end_slot()
         raise self.end()
 
-    def _take(self, elements: Any) -> Element:
+    def _take(self, elements: Iteration) -> Element:
         result: Element = next(elements)
         self.taken += 1
         if self.taken == self._block:
@@ -80,7 +80,7 @@ class Interleaved(Unary):
         slots = [None if slot is None else [slot[0], slot[1].state()] for slot in self._slots]
         return {**super().state(), "slots": slots}
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Position) -> None:
         super().restore(state)
         for index, saved in enumerate(state["slots"]):
             if saved is not None:
@@ -112,7 +112,7 @@ class _PrefetchedElements(Iteration):
     def state(self) -> Any:
         return {"ahead": self.ahead.state()}
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Position) -> None:
         self.ahead.restore(state["ahead"])
 
     def close(self) -> None:
@@ -183,7 +183,7 @@ class ParallelInterleaved(Interleaved):
     def _prefetched(self, elements: Iteration) -> _PrefetchedElements:
         return _PrefetchedElements(elements, self._buffer, self._ready)
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Position) -> None:
         Unary.restore(self, state)
         for index, saved in enumerate(state["slots"]):
             if saved is not None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from thalweg._src.base import dtypes
 from thalweg._src.base.config import ConfigProto
 from thalweg._src.base.errors import OpError, OutOfRangeError, require_members
 from thalweg._src.base.export import export
+from thalweg._src.base.shapes import ShapeLike
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import executing_eagerly, get_default_graph
 from thalweg._src.graph.operation import Operation
@@ -34,11 +35,14 @@ from thalweg._src.graph.walk import preorder
 from thalweg._src.runtime.eager.mode import eager_graph, eager_mode
 from thalweg._src.runtime.eager.tensor import EagerTensor, kind_of
 from thalweg._src.runtime.pipeline import compile_step
+from thalweg._src.runtime.resources.devices import Device
 from thalweg._src.runtime.resources.step import Step
 from thalweg._src.training.checkpoint.saver_builder import SaveableObject, SaveSpec
 from thalweg._src.training.checkpoint.trackable import Child, Saved, children_of, saved_by
+from thalweg._src.training.data.node import DatasetNode
 from thalweg._src.training.data.optional import Optional
 from thalweg._src.training.data.structure import (
+    Structure,
     Structured,
     compatible,
     element_of,
@@ -62,13 +66,13 @@ class Iterator(Structured):
         self,
         iterator_resource: Tensor,
         initializer: Operation | None,
-        output_types: Any,
-        output_shapes: Any,
-        output_classes: Any,
+        output_types: Structure,
+        output_shapes: Structure,
+        output_classes: Structure,
     ) -> None:
         self._set(iterator_resource, initializer, structure_from(output_types, output_shapes, output_classes))
 
-    def _set(self, handle: Tensor, initializer: Operation | None, structure: Any) -> None:
+    def _set(self, handle: Tensor, initializer: Operation | None, structure: Structure) -> None:
         self._iterator_resource = handle
         self._initializer = initializer
         self._structure = structure
@@ -76,14 +80,17 @@ class Iterator(Structured):
         self._get_next_call_count = 0
 
     @classmethod
-    def _of(cls, handle: Tensor, initializer: Operation | None, structure: Any) -> Iterator:
+    def _of(cls, handle: Tensor, initializer: Operation | None, structure: Structure) -> Iterator:
         iterator = cls.__new__(cls)
         iterator._set(handle, initializer, structure)
         return iterator
 
     @staticmethod
     def from_structure(
-        output_types: Any, output_shapes: Any = None, shared_name: str | None = None, output_classes: Any = None
+        output_types: Structure,
+        output_shapes: Structure = None,
+        shared_name: str | None = None,
+        output_classes: Structure = None,
     ) -> Iterator:
         """Returns an iterator that can be initialized with any dataset of a structure."""
         structure = structure_from(output_types, output_shapes, output_classes)
@@ -92,7 +99,10 @@ class Iterator(Structured):
 
     @staticmethod
     def from_string_handle(
-        string_handle: TensorLike, output_types: Any, output_shapes: Any = None, output_classes: Any = None
+        string_handle: TensorLike,
+        output_types: Structure,
+        output_shapes: Structure = None,
+        output_classes: Structure = None,
     ) -> Iterator:
         """Returns the iterator named by a string, which may be fed."""
         structure = structure_from(output_types, output_shapes, output_classes)
@@ -106,7 +116,7 @@ class Iterator(Structured):
             raise ValueError(f"Iterator {self._iterator_resource.op.name!r} does not have an initializer.")
         return self._initializer
 
-    def make_initializer(self, dataset: Any, name: str | None = None) -> Operation:
+    def make_initializer(self, dataset: DatasetNode, name: str | None = None) -> Operation:
         """Returns an operation that starts at the first element of a dataset."""
         structure = dataset._structure
         if not same_form(self._structure, structure):
@@ -154,7 +164,7 @@ class Iterator(Structured):
 class EagerIterator(Iterator):
     """A position in a dataset of eager execution: returns each element once, in a `for` or by `get_next`."""
 
-    def __init__(self, dataset: Any) -> None:
+    def __init__(self, dataset: DatasetNode) -> None:
         if not executing_eagerly():
             raise RuntimeError(
                 "tf.contrib.eager.Iterator objects can only be used when eager execution is enabled, use "
@@ -227,7 +237,7 @@ def get_next_as_optional(iterator: Iterator) -> Optional:
 
 
 @export("data.make_initializable_iterator")
-def make_initializable_iterator(dataset: Any, shared_name: str | None = None) -> Iterator:
+def make_initializable_iterator(dataset: DatasetNode, shared_name: str | None = None) -> Iterator:
     """Returns an iterator whose initializer evaluates the inputs of the dataset."""
     if executing_eagerly():
         raise RuntimeError(
@@ -242,7 +252,7 @@ def make_initializable_iterator(dataset: Any, shared_name: str | None = None) ->
 
 
 @export("data.make_one_shot_iterator")
-def make_one_shot_iterator(dataset: Any) -> Iterator:
+def make_one_shot_iterator(dataset: DatasetNode) -> Iterator:
     """Returns an iterator that needs no initializer and iterates over the dataset once."""
     if executing_eagerly():
         return EagerIterator(dataset)
@@ -254,7 +264,7 @@ def make_one_shot_iterator(dataset: Any) -> Iterator:
     return Iterator._of(handle, None, dataset._structure)
 
 
-def _require_here(dataset: Any) -> None:
+def _require_here(dataset: DatasetNode) -> None:
     require_members("dataset", dataset, "a dataset", "_variant")
     if dataset._variant.is_eager or dataset._variant.graph is not get_default_graph():
         raise ValueError(
@@ -282,7 +292,7 @@ class _OneShot:
     def __init__(self, variant: Tensor) -> None:
         self._variant = variant
 
-    def bind(self, device: Any, constants: frozenset[int] = frozenset()) -> Any:
+    def bind(self, device: Device, constants: frozenset[int] = frozenset()) -> Any:
         def make() -> Any:
             executable = compile_step([], [self._variant], [], ConfigProto(allow_soft_placement=True), [device])
             return executable.run(Step(), [])[0]
@@ -299,7 +309,7 @@ class _IteratorSaveable(SaveableObject):
     def __init__(self, handle: Tensor, name: str) -> None:
         super().__init__(handle, [SaveSpec(iterator_state_op(handle), "", name)], name)
 
-    def restore(self, restored_tensors: list[Tensor], restored_shapes: Any) -> Operation:
+    def restore(self, restored_tensors: list[Tensor], restored_shapes: Sequence[ShapeLike] | None) -> Operation:
         with colocate_with(self.op):
             return restore_iterator_op.operation(self.op, restored_tensors[0])
 

@@ -13,9 +13,10 @@ from thalweg._src.graph.infer import complete, static_value
 from thalweg._src.graph.ops.cast import cast
 from thalweg._src.graph.ops.data import dataset_op, keep_definition
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.training.data.function import Function
 from thalweg._src.training.data.iteration import Definition, Iteration
-from thalweg._src.training.data.structure import Structured, flatten, pack, structure_of
+from thalweg._src.training.data.structure import Structure, Structured, flatten, pack, structure_of
 
 
 class DatasetNode(Structured):
@@ -32,7 +33,7 @@ class DatasetNode(Structured):
 
 def add_dataset(
     iteration_type: type[Iteration],
-    structure: Any,
+    structure: Structure,
     parents: Sequence[DatasetNode] = (),
     values: Sequence[Tensor] = (),
     functions: Sequence[Function] = (),
@@ -48,7 +49,7 @@ def add_dataset(
     return variant
 
 
-def parameter(value: Any, dtype: DType = dtypes.int64, name: str | None = None) -> Tensor:
+def parameter(value: TensorLike, dtype: DType = dtypes.int64, name: str | None = None) -> Tensor:
     """Returns a parameter of a dataset as a tensor; int32 and int64 are both accepted."""
     if isinstance(value, Tensor) and value.dtype is dtypes.int32 and dtype is dtypes.int64:
         return cast(value, dtypes.int64)  # type: ignore[no-any-return]
@@ -62,7 +63,7 @@ def static(tensor: Tensor) -> Any:
 
 
 def trace_state_function(
-    function: Callable[..., Any], state: Any, element: Any, what: str, new_state: Callable[[Any], Any]
+    function: Callable[..., Any], state: Structure, element: Structure, what: str, new_state: Callable[[Any], Any]
 ) -> tuple[Function, Any]:
     """Traces a function of a state and an element; returns it with the structure of the state.
 

@@ -15,7 +15,15 @@ from thalweg._src.graph.ops.optional import (
 )
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.training.data.structure import ElementsSpec, converted, element_of, outputs, structure_of, tensors_of
+from thalweg._src.training.data.structure import (
+    ElementsSpec,
+    Structure,
+    converted,
+    element_of,
+    outputs,
+    structure_of,
+    tensors_of,
+)
 
 
 @export("data.experimental.Optional")
@@ -24,19 +32,19 @@ class Optional:
 
     value_structure = ReadOnly[Any]("The types and static shapes of the value.", "_structure")
 
-    def __init__(self, variant: Tensor, structure: Any) -> None:
+    def __init__(self, variant: Tensor, structure: Structure) -> None:
         self._variant = variant
         self._structure = structure
 
     @staticmethod
-    def from_value(value: Any) -> Optional:
+    def from_value(value: Structure) -> Optional:
         """Returns an optional that holds an element."""
         with name_scope("optional"):
             element = converted(value)
             return Optional(optional_from_value_op(tensors_of(element)), structure_of(element))
 
     @staticmethod
-    def none_from_structure(value_structure: Any) -> Optional:
+    def none_from_structure(value_structure: Structure) -> Optional:
         """Returns an optional of a structure that holds nothing."""
         return Optional(optional_none_op(), value_structure)
 
@@ -68,7 +76,7 @@ class OptionalSpec(ElementsSpec):
     __slots__ = ()
     value_class = Optional
 
-    def __init__(self, element_spec: Any) -> None:
+    def __init__(self, element_spec: Structure) -> None:
         super().__init__(element_spec)
 
     @staticmethod

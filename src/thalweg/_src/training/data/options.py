@@ -93,14 +93,14 @@ class Option:
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, options: Any, owner: type | None = None) -> Any:
+    def __get__(self, options: Options, owner: type | None = None) -> Any:
         if options is None:
             return self
         if self._name in _GROUPS:
             return options._values.setdefault(self._name, _GROUPS[self._name]())
         return options._values.get(self._name)
 
-    def __set__(self, options: Any, value: Any) -> None:
+    def __set__(self, options: Options, value: object) -> None:
         options._values[self._name] = value
 
 
@@ -124,7 +124,7 @@ class Options:
     def __init__(self) -> None:
         self._values: dict[str, Any] = {}
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name != "_values" and not hasattr(type(self), name):
             raise AttributeError(f"Cannot set the property {name} on tf.data.Options")
         object.__setattr__(self, name, value)

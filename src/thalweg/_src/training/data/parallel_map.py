@@ -13,7 +13,7 @@ from thalweg._src.runtime.resources.thread_pool import computing
 from thalweg._src.runtime.resources.waiting import Outcome
 from thalweg._src.runtime.resources.workers import workers
 from thalweg._src.training.data.buffers import next_outcome, parallel_calls
-from thalweg._src.training.data.iteration import BoundDataset, Element, Unary
+from thalweg._src.training.data.iteration import BoundDataset, Element, Position, Unary
 
 _QUICK = 200e-6  # seconds; shorter calls are not worth a thread
 _LONGEST = 4 * _QUICK  # of one call in the mean of all: an interrupted one does not make them long, two of them do
@@ -191,7 +191,7 @@ class ParallelMapped(Unary):
             finally:
                 self._paused = False
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Position) -> None:
         super().restore(state)
         for element in state["pending"]:
             call = _Call(tuple(element))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg._src.graph.autograph import effects
@@ -31,7 +31,7 @@ def register(dataset_class: Any) -> None:
     OVERLOADS[filter, dataset_class] = lambda function, dataset: dataset.filter(convert(function))
 
 
-def _joined(dataset_class: Any, datasets: Any) -> Any:
+def _joined(dataset_class: Any, datasets: Sequence[Any]) -> Any:
     return datasets[0] if len(datasets) == 1 else dataset_class.zip(datasets)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, ClassVar
 
@@ -13,7 +14,7 @@ from thalweg._src.base.entropy import fresh_seed
 from thalweg._src.base.errors import invalid
 from thalweg._src.runtime.kernels.elements import number
 from thalweg._src.training.data.element_refs import ElementRefs
-from thalweg._src.training.data.iteration import BoundDataset, Element, Iteration, Unary
+from thalweg._src.training.data.iteration import BoundDataset, Element, Iteration, Position, Unary
 
 _MASK = np.uint64(2**32 - 1)
 _HALF = np.uint64(32)
@@ -78,7 +79,7 @@ class Stream:
         return [self._seed, self._seed2, self._begin + self._at]
 
     @classmethod
-    def at(cls, state: Any) -> Stream:
+    def at(cls, state: Sequence[int]) -> Stream:
         """Returns a stream that continues from a state."""
         return cls(*state)
 
@@ -108,7 +109,7 @@ class Numbers(Iteration):
     def state(self) -> Any:
         return {"stream": self._stream.state()}
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Position) -> None:
         self._stream = Stream.at(state["stream"])
 
 
@@ -131,7 +132,7 @@ class Draws(Unary):
     def state(self) -> Any:
         return {**super().state(), "stream": self._stream.state()}
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Position) -> None:
         super().restore(state)
         self._stream = Stream.at(state["stream"])
 
@@ -203,7 +204,7 @@ class Shuffled(Unary):
         buffer[start] = None
         return element
 
-    def take(self, count: int, out: Any) -> None:
+    def take(self, count: int, out: list[Any]) -> None:
         end = len(out) + count
         while len(out) < end and not self.ended:
             if self._at < len(self._fresh) or self._read(end - len(out)):
@@ -211,7 +212,7 @@ class Shuffled(Unary):
         if self.ended:
             self._draw(min(end - len(out), len(self.buffer) - self.start), out)
 
-    def _exchange(self, fresh: list[Element], out: Any) -> None:
+    def _exchange(self, fresh: list[Element], out: list[Any]) -> None:
         """Puts new elements into the free slot, one after another, and draws one after each."""
         if type(self.buffer) is array and not (self.refs is not None and self.refs.all_indices):
             self.buffer = self.buffer.tolist()
@@ -231,7 +232,7 @@ class Shuffled(Unary):
             if done and type(buffer) is list:
                 buffer[self.start - 1] = None
 
-    def _draw(self, count: int, out: Any) -> None:
+    def _draw(self, count: int, out: list[Any]) -> None:
         """Draws some of the remaining elements at the end."""
         buffer, start = self.buffer, self.start
         places = np.arange(start, start + count)
@@ -286,7 +287,7 @@ class Shuffled(Unary):
         }
         return {**super().state(), **position, "memory": self.dataset.memory.state()}
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Position) -> None:
         super().restore(state)
         fresh, buffer = state["fresh"], state["buffer"]
         if self.refs is not None:

@@ -17,7 +17,7 @@ from thalweg._src.base.formats.record_files import Source, is_pipe, open_source
 from thalweg._src.runtime.kernels.elements import text
 from thalweg._src.runtime.resources.workers import workers
 from thalweg._src.training.data.element_refs import ElementRefs, RecordRefs
-from thalweg._src.training.data.iteration import BoundDataset, Element, Iteration
+from thalweg._src.training.data.iteration import BoundDataset, Element, Iteration, Position
 
 Chunk = list[bytes] | np.ndarray[Any, Any]  # records, or rows of an array
 _MANY = 32  # records in a chunk; below that, reading the next one is fast
@@ -96,7 +96,7 @@ class FromFiles(Iteration):
         self.taken += 1
         return (text(record),)
 
-    def take(self, count: int, out: Any) -> None:
+    def take(self, count: int, out: list[Any]) -> None:
         while count:
             records = self._chunk[self._place : self._place + count]
             if not len(records):
@@ -166,7 +166,7 @@ class FromFiles(Iteration):
         """Yields the records in a block of bytes, in chunks."""
         yield from ()
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Position) -> None:
         super().restore(state)
         self._chunks, self._chunk, self._place = None, [], 0
 

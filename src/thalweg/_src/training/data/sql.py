@@ -15,7 +15,7 @@ from thalweg._src.runtime.kernels.elements import from_python
 from thalweg._src.training.data.dataset import Dataset
 from thalweg._src.training.data.iteration import BoundDataset, Element, Iteration
 from thalweg._src.training.data.node import add_dataset
-from thalweg._src.training.data.structure import TensorSpec, flatten, structure_from
+from thalweg._src.training.data.structure import Structure, TensorSpec, flatten, structure_from
 
 _TYPES = frozenset(
     (
@@ -112,7 +112,7 @@ class SqlDataset(Dataset):
     """
 
     def __init__(
-        self, driver_name: TensorLike, data_source_name: TensorLike, query: TensorLike, output_types: Any
+        self, driver_name: TensorLike, data_source_name: TensorLike, query: TensorLike, output_types: Structure
     ) -> None:
         structure = structure_from(output_types, None)
         for spec in flatten(structure):

@@ -8,11 +8,12 @@ three for a sparse tensor.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar, TypeAlias
 
 from thalweg._src.base import dtypes, shapes
 from thalweg._src.base.dtypes import DType, DTypeLike
 from thalweg._src.base.export import export
+from thalweg._src.base.hook import Hook
 from thalweg._src.base.read_only import ReadOnly
 from thalweg._src.base.shapes import Shape, ShapeLike, TensorShape
 from thalweg._src.graph.convert import convert_to_tensor
@@ -21,6 +22,9 @@ from thalweg._src.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from thalweg._src.graph.tensor import Tensor
 
 Signature = list[tuple[DType, Shape]]  # of the tensors that represent a value
+# A leaf, or tuples, named tuples, dictionaries and attrs classes of structures. The leaves are specs, or of any other
+# kind where a name says so: functions here look at nothing but the nesting.
+Structure: TypeAlias = object
 
 
 @export("TypeSpec", "data.experimental.Structure")
@@ -58,7 +62,7 @@ class Spec:
         """Returns the spec with another shape."""
         return type(self)(shape, self._dtype)
 
-    def is_compatible_with(self, other: Any) -> bool:
+    def is_compatible_with(self, other: object) -> bool:
         """Returns whether every value of the other specification satisfies this one."""
         other = other if isinstance(other, Spec) else spec_of(other)
         return type(self) is type(other) and self._dtype is other._dtype and shapes.compatible(self.dims, other.dims)
@@ -103,7 +107,7 @@ class TensorSpec(Spec):
         return cls(tensor.dims, tensor.dtype, name or tensor.op.name)
 
     @classmethod
-    def from_spec(cls, spec: Any, name: str | None = None) -> TensorSpec:
+    def from_spec(cls, spec: Spec, name: str | None = None) -> TensorSpec:
         """Returns the spec of another one, with another name if given."""
         return cls(spec.shape, spec.dtype, name or getattr(spec, "name", None))
 
@@ -130,7 +134,7 @@ class ElementsSpec(Spec):
 
     __slots__ = ("_element",)
 
-    def __init__(self, element_spec: Any, shape: Any = ()) -> None:
+    def __init__(self, element_spec: Structure, shape: ShapeLike = ()) -> None:
         super().__init__(shape, dtypes.variant)
         self._element = element_spec
 
@@ -160,10 +164,10 @@ class DatasetSpec(ElementsSpec):
     """A dataset whose elements have a structure."""
 
     __slots__ = ()
-    make: Callable[[Tensor, Any], Any]  # `Dataset`, which depends on this module
+    make: ClassVar[Hook[Callable[[Tensor, Any], Any]]]  # `Dataset`, set by dataset.py
     element_spec = ReadOnly[Any]("The types and static shapes of an element.", "_element")
 
-    def __init__(self, element_spec: Any, dataset_shape: Any = ()) -> None:
+    def __init__(self, element_spec: Structure, dataset_shape: ShapeLike = ()) -> None:
         super().__init__(element_spec, dataset_shape)
 
     @classmethod
@@ -178,7 +182,7 @@ class DatasetSpec(ElementsSpec):
 # -- nesting ----------------------------------------------------------------------------------------------------------
 
 
-def is_nested(value: Any) -> bool:
+def is_nested(value: object) -> bool:
     """Returns whether a value is a structure, not a leaf."""
     if isinstance(value, tuple):
         return not isinstance(value, SparseTensorValue)
@@ -194,7 +198,7 @@ def children(value: Any) -> list[Any]:
     return list(value)
 
 
-def rebuilt(structure: Any, new_children: Sequence[Any]) -> Any:
+def rebuilt(structure: Structure, new_children: Sequence[Any]) -> Any:
     """Returns a structure of the same type with other children."""
     if isinstance(structure, Mapping):
         by_key = dict(zip(sorted(structure), new_children))
@@ -204,12 +208,12 @@ def rebuilt(structure: Any, new_children: Sequence[Any]) -> Any:
     return tuple(new_children)
 
 
-def flatten(structure: Any) -> list[Any]:
+def flatten(structure: Structure) -> list[Any]:
     """Returns the leaves in order."""
     return list(_leaves(structure))
 
 
-def _leaves(structure: Any) -> Iterator[Any]:
+def _leaves(structure: object) -> Iterator[Any]:
     if not is_nested(structure):
         yield structure
         return
@@ -217,11 +221,11 @@ def _leaves(structure: Any) -> Iterator[Any]:
         yield from _leaves(child)
 
 
-def pack(structure: Any, leaves: Sequence[Any]) -> Any:
+def pack(structure: Structure, leaves: Sequence[Any]) -> Any:
     """Returns a structure of the same form with other leaves."""
     remaining = iter(leaves)
 
-    def packed(subtree: Any) -> Any:
+    def packed(subtree: object) -> Any:
         return (
             rebuilt(subtree, [packed(inner) for inner in children(subtree)]) if is_nested(subtree) else next(remaining)
         )
@@ -229,12 +233,12 @@ def pack(structure: Any, leaves: Sequence[Any]) -> Any:
     return packed(structure)
 
 
-def map_leaves(function: Callable[[Any], Any], structure: Any) -> Any:
+def map_leaves(function: Callable[[Any], Any], structure: Structure) -> Any:
     """Returns the structure with a function applied to each leaf."""
     return pack(structure, [function(leaf) for leaf in _leaves(structure)])
 
 
-def flatten_up_to(structure: Any, values: Any) -> list[Any]:
+def flatten_up_to(structure: Structure, values: object) -> list[Any]:
     """Returns the part of `values` at the position of each leaf: a shape given as a tuple is a leaf there."""
     if not is_nested(structure):
         return [values]
@@ -264,13 +268,13 @@ def same_form(first: Any, second: Any) -> bool:
 # -- elements ---------------------------------------------------------------------------------------------------------
 
 
-def converted(value: Any, name: str = "component") -> Any:
+def converted(value: object, name: str = "component") -> Any:
     """Returns an element with all leaves converted to tensors, sparse tensors or datasets."""
     leaves = flatten(value)
     return pack(value, [_as_leaf(leaf, f"{name}_{i}") for i, leaf in enumerate(leaves)])
 
 
-def _as_leaf(value: Any, name: str) -> Any:
+def _as_leaf(value: object, name: str) -> Any:
     if isinstance(value, SparseTensorValue):
         return SparseTensor.from_value(value)
     if isinstance(value, SparseTensor) or hasattr(value, "_variant"):
@@ -289,7 +293,7 @@ def spec_of(leaf: Any) -> Any:
     return TensorSpec(leaf.dims, leaf.dtype)
 
 
-def tensors_of(element: Any) -> list[Tensor]:
+def tensors_of(element: Structure) -> list[Tensor]:
     """Returns the tensors that represent a converted element."""
     result: list[Tensor] = []
     for leaf in flatten(element):
@@ -300,18 +304,18 @@ def tensors_of(element: Any) -> list[Tensor]:
     return result
 
 
-def signature_of(structure: Any) -> Signature:
+def signature_of(structure: Structure) -> Signature:
     """Returns the dtypes and shapes of the tensors that represent an element."""
     return [tensor for spec in flatten(structure) for tensor in spec.tensors()]
 
 
-def outputs(structure: Any) -> dict[str, Any]:
+def outputs(structure: Structure) -> dict[str, Any]:
     """Returns the attributes of operations that return elements of a structure."""
     signature = signature_of(structure)
     return {"output_types": [dtype for dtype, _ in signature], "output_shapes": [shape for _, shape in signature]}
 
 
-def element_of(structure: Any, tensors: Sequence[Tensor]) -> Any:
+def element_of(structure: Structure, tensors: Sequence[Tensor]) -> Any:
     """Returns the element that tensors represent."""
     leaves, start = [], 0
     for spec in flatten(structure):
@@ -321,19 +325,19 @@ def element_of(structure: Any, tensors: Sequence[Tensor]) -> Any:
     return pack(structure, leaves)
 
 
-def structure_of(element: Any) -> Any:
+def structure_of(element: Structure) -> Any:
     """Returns the structure of a converted element: its specifications."""
     return map_leaves(spec_of, element)
 
 
-def compatible(first: Any, second: Any) -> bool:
+def compatible(first: Structure, second: Structure) -> bool:
     """Returns whether elements of one structure may have the other."""
     return same_form(first, second) and all(
         one.is_compatible_with(other) for one, other in zip(flatten(first), flatten(second))
     )
 
 
-def structure_from(types: Any, element_shapes: Any = None, classes: Any = None) -> Any:
+def structure_from(types: Structure, element_shapes: Structure = None, classes: Structure = None) -> Any:
     """Returns the structure that TensorFlow 1 describes by nested types, shapes and classes."""
     types = map_leaves(lambda leaf: leaf if isinstance(leaf, Spec) else dtypes.as_dtype(leaf), types)
     flat = flatten(types)
@@ -342,7 +346,7 @@ def structure_from(types: Any, element_shapes: Any = None, classes: Any = None) 
     return pack(types, [_leaf_from(*leaf) for leaf in zip(flat, sizes, flat_classes)])
 
 
-def _leaf_from(dtype: Any, shape: Any, leaf_class: Any) -> Any:
+def _leaf_from(dtype: Any, shape: ShapeLike, leaf_class: object) -> Any:
     if isinstance(dtype, Spec):
         return dtype
     if leaf_class is SparseTensor:
@@ -374,6 +378,6 @@ class Structured:
         return legacy(self._structure, 2)
 
 
-def legacy(structure: Any, index: int) -> Any:
+def legacy(structure: Structure, index: int) -> Any:
     """Returns the types (0), shapes (1) or classes (2) of a structure."""
     return map_leaves(lambda spec: spec.legacy()[index], structure)

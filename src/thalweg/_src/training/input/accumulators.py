@@ -22,7 +22,7 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 
 
-def _step(value: Any) -> Tensor:
+def _step(value: TensorLike) -> Tensor:
     return cast(value, dtypes.int64)  # type: ignore[no-any-return]
 
 
@@ -146,7 +146,7 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         self,
         grad_indices: TensorLike,
         grad_values: TensorLike,
-        grad_shape: Any = None,
+        grad_shape: TensorLike | None = None,
         local_step: TensorLike = 0,
         name: str | None = None,
     ) -> Operation:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from thalweg._src.base.dtypes import DTypeLike
 from thalweg._src.base.read_only import ReadOnly
+from thalweg._src.base.shapes import ShapeLike
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.ops import barrier as ops
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.training.input.queues import _as_shapes, _as_types
 
 
@@ -17,7 +21,13 @@ class Barrier:
 
     barrier_ref = ReadOnly[Tensor]("The handle of the barrier.")
 
-    def __init__(self, types: Any, shapes: Any = None, shared_name: str | None = None, name: str = "barrier") -> None:
+    def __init__(
+        self,
+        types: DTypeLike | Sequence[DTypeLike],
+        shapes: Sequence[ShapeLike] | None = None,
+        shared_name: str | None = None,
+        name: str = "barrier",
+    ) -> None:
         self._types = _as_types(types)
         component_shapes = _as_shapes(shapes, len(self._types))
         if component_shapes is not None and any(0 in (shape or ()) for shape in component_shapes):
@@ -34,7 +44,9 @@ class Barrier:
     def name(self) -> str:
         return self._barrier_ref.source_name
 
-    def insert_many(self, component_index: int, keys: Any, values: Any, name: str | None = None) -> Operation:
+    def insert_many(
+        self, component_index: int, keys: TensorLike, values: TensorLike, name: str | None = None
+    ) -> Operation:
         """Returns an operation that inserts one component of the elements with these keys."""
         return ops.barrier_insert_many_op.operation(
             self._barrier_ref,
@@ -46,7 +58,7 @@ class Barrier:
 
     def take_many(
         self,
-        num_elements: Any,
+        num_elements: TensorLike,
         allow_small_batch: bool = False,
         timeout: int | None = None,
         name: str | None = None,

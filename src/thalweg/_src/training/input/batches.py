@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from thalweg._src.base import dtypes, shapes
 from thalweg._src.base.export import export
-from thalweg._src.base.shapes import Shape
+from thalweg._src.base.shapes import Shape, ShapeLike
 from thalweg._src.base.signatures import parameters_of
 from thalweg._src.graph.control_flow.cond import cond
 from thalweg._src.graph.convert import convert_to_tensor
@@ -36,7 +36,7 @@ class _Sparse(NamedTuple):
 class _Examples:
     """The tensors of an example, from one or several enqueueing threads."""
 
-    def __init__(self, lists: Sequence[Any], enqueue_many: bool, keep_input: Any) -> None:
+    def __init__(self, lists: Sequence[Any], enqueue_many: bool, keep_input: TensorLike) -> None:
         self._original = lists[0]
         self.enqueue_many = enqueue_many
         self.keep_input = _keep_input(keep_input, enqueue_many)
@@ -53,12 +53,12 @@ class _Examples:
                 shown = [", ".join(tensor.dtype.name for tensor in example) for example in (self.lists[0], other)]
                 raise TypeError(f"the tensors of all lists must have the same types: {shown[0]} and {shown[1]}")
 
-    def _written(self, tensor: Any) -> Tensor:
+    def _written(self, tensor: Tensor | SparseTensor) -> Tensor:
         if not isinstance(tensor, SparseTensor):
-            return tensor  # type: ignore[no-any-return]
+            return tensor
         return serialize_many_sparse(tensor) if self.enqueue_many else serialize_sparse(tensor)
 
-    def shapes(self, requested_shapes: Any) -> Any:
+    def shapes(self, requested_shapes: Sequence[ShapeLike] | ShapeLike) -> Any:
         """Returns the shape of each component of one example."""
         if requested_shapes is not None:
             return requested_shapes
@@ -87,7 +87,7 @@ class _Examples:
         result = cond(self.keep_input, lambda: put(tensors), no_op)
         return result.op if isinstance(result, Tensor) else result
 
-    def restored(self, taken: Any) -> Any:
+    def restored(self, taken: Tensor | Sequence[Tensor]) -> Any:
         """Returns a batch in the structure of the examples: with sparse tensors, and as a dictionary if given so."""
         components = list(taken) if isinstance(taken, list) else [taken]
         components = [
@@ -99,7 +99,7 @@ class _Examples:
         return components if isinstance(taken, list) else components[0]
 
 
-def _listed(tensors: Any) -> list[Any]:
+def _listed(tensors: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
     if isinstance(tensors, dict):
         return [tensors[key] for key in sorted(tensors, key=str)]
     if isinstance(tensors, Tensor | str):
@@ -107,7 +107,7 @@ def _listed(tensors: Any) -> list[Any]:
     return list(tensors)
 
 
-def _lists(tensors_list: Any) -> list[Any]:
+def _lists(tensors_list: Iterable[Any]) -> list[Any]:
     lists = list(tensors_list)
     if not lists:
         raise ValueError("expected at least one list of tensors")
@@ -118,7 +118,7 @@ def _lists(tensors_list: Any) -> list[Any]:
     return lists
 
 
-def _sparse_info(tensor: Any, enqueue_many: bool) -> _Sparse | None:
+def _sparse_info(tensor: Tensor | SparseTensor, enqueue_many: bool) -> _Sparse | None:
     if not isinstance(tensor, SparseTensor):
         return None
     dimensions = tensor.dense_shape.dims
@@ -130,7 +130,7 @@ def _plus_one(rank: int | None) -> int | None:
     return None if rank is None else rank + 1
 
 
-def _keep_input(keep_input: Any, enqueue_many: bool) -> Tensor:
+def _keep_input(keep_input: TensorLike, enqueue_many: bool) -> Tensor:
     tensor = convert_to_tensor(keep_input, dtype=dtypes.bool, name="keep_input")
     if tensor.dims is None:
         raise ValueError("keep_input: its rank must be known statically")
@@ -140,7 +140,7 @@ def _keep_input(keep_input: Any, enqueue_many: bool) -> Tensor:
     return tensor
 
 
-def _taken(queue: QueueBase, batch_size: Any, allow_smaller: bool, examples: _Examples, name: str) -> Any:
+def _taken(queue: QueueBase, batch_size: TensorLike, allow_smaller: bool, examples: _Examples, name: str) -> Any:
     take = queue.dequeue_up_to if allow_smaller else queue.dequeue_many
     return examples.restored(take(batch_size, name=name))
 
@@ -157,7 +157,7 @@ def _batch(
     num_threads: int = 1,
     capacity: int = 32,
     enqueue_many: bool = False,
-    shapes: Any = None,
+    shapes: Sequence[ShapeLike] | ShapeLike | None = None,
     dynamic_pad: bool = False,
     allow_smaller_final_batch: bool = False,
     shared_name: str | None = None,
@@ -174,7 +174,7 @@ def _batch(
 
 @export("train.maybe_batch")
 @parameters_of(_batch, without=["default", "lists"], before="keep_input")
-def maybe_batch(tensors: Any, **arguments: Any) -> Any:
+def maybe_batch(tensors: Sequence[Any] | Mapping[str, Any], **arguments: Any) -> Any:
     """Returns batches of those examples for which keep_input is true.
 
     Args:
@@ -192,7 +192,7 @@ def batch(**arguments: Any) -> Any:
 
 @export("train.maybe_batch_join")
 @parameters_of(_batch, without=["default", "lists", "num_threads"], before="keep_input")
-def maybe_batch_join(tensors_list: Any, **arguments: Any) -> Any:
+def maybe_batch_join(tensors_list: Iterable[Any], **arguments: Any) -> Any:
     """Returns batches of those examples from several sources for which keep_input is true."""
     return _batch("batch_join", _lists(tensors_list), **arguments)
 
@@ -214,7 +214,7 @@ def _shuffle_batch(
     num_threads: int = 1,
     seed: int | None = None,
     enqueue_many: bool = False,
-    shapes: Any = None,
+    shapes: Sequence[ShapeLike] | ShapeLike | None = None,
     allow_smaller_final_batch: bool = False,
     shared_name: str | None = None,
     name: str | None = None,
@@ -239,7 +239,7 @@ def _shuffle_batch(
 
 @export("train.maybe_shuffle_batch")
 @parameters_of(_shuffle_batch, without=["default", "lists"], before="batch_size")
-def maybe_shuffle_batch(tensors: Any, **arguments: Any) -> Any:
+def maybe_shuffle_batch(tensors: Sequence[Any] | Mapping[str, Any], **arguments: Any) -> Any:
     """Returns batches in random order of those examples for which keep_input is true.
 
     Args:
@@ -257,7 +257,7 @@ def shuffle_batch(**arguments: Any) -> Any:
 
 @export("train.maybe_shuffle_batch_join")
 @parameters_of(_shuffle_batch, without=["default", "lists", "num_threads"], before="batch_size")
-def maybe_shuffle_batch_join(tensors_list: Any, **arguments: Any) -> Any:
+def maybe_shuffle_batch_join(tensors_list: Iterable[Any], **arguments: Any) -> Any:
     """Returns batches in random order of those examples from several sources for which keep_input is true."""
     return _shuffle_batch("shuffle_batch_join", _lists(tensors_list), **arguments)
 

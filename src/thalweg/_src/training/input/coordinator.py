@@ -43,7 +43,7 @@ class Coordinator:
         """Sets the errors after which a monitored session replaces the session of the threads."""
         self._recoverable = types
 
-    def request_stop(self, ex: Any = None) -> None:
+    def request_stop(self, ex: object = None) -> None:
         """Requests all threads to stop; `join` raises the first error passed here."""
         error = ex[1] if isinstance(ex, tuple) else ex
         if isinstance(error, self._clean_types):

@@ -116,7 +116,7 @@ def _specs_by_type(features: Mapping[str, Any], *types: Any, sequence: bool = Fa
     return result
 
 
-def _add_sparse(specs: _FeatureSpecs, key: str, dtype: Any) -> None:
+def _add_sparse(specs: _FeatureSpecs, key: str, dtype: DTypeLike) -> None:
     dtype = dtypes.as_dtype(dtype)
     if specs.sparse.setdefault(key, dtype) is not dtype:
         raise ValueError(f"Conflicting type {specs.sparse[key].name} vs {dtype.name} for  feature {key}.")
@@ -155,7 +155,7 @@ def _add_dense(specs: _FeatureSpecs, key: str, feature: Any, sequence: bool) -> 
     specs.dense[key] = (dtypes.as_dtype(feature.dtype), shape, default)
 
 
-def _blank(dtype: Any) -> Any:
+def _blank(dtype: DTypeLike) -> Any:
     return b"" if dtypes.as_dtype(dtype) is dtypes.string else 0
 
 
@@ -178,7 +178,13 @@ def _plain(key: str) -> str:
     return "".join(c if c.isascii() and c.isalnum() else "_" for c in key)
 
 
-def _named(specs: _FeatureSpecs, indices: Any, values: Any, shapes: Any, dense: Any) -> dict[str, Any]:
+def _named(
+    specs: _FeatureSpecs,
+    indices: Sequence[Tensor],
+    values: Sequence[Tensor],
+    shapes: Sequence[Tensor],
+    dense: Sequence[Tensor],
+) -> dict[str, Any]:
     """Returns outputs by key, with composite features assembled and their components removed."""
     sparse = [SparseTensor(*components) for components in zip(indices, values, shapes)]
     result: dict[str, Any] = {**dict(zip(specs.sparse, sparse)), **dict(zip(specs.dense, dense))}
@@ -195,7 +201,7 @@ def _named(specs: _FeatureSpecs, indices: Any, values: Any, shapes: Any, dense: 
 _IN_EXAMPLES = (VarLenFeature, SparseFeature, FixedLenFeature, FixedLenSequenceFeature)
 
 
-def _require_some(what: str, *features: Any) -> None:
+def _require_some(what: str, *features: object) -> None:
     if not any(features):
         raise ValueError(f"Missing: {what} was {features[0]}.")
 
@@ -218,7 +224,7 @@ def parse_example(
         return _parse_batch(serialized, specs, example_names)
 
 
-def _parse_batch(serialized: Any, specs: _FeatureSpecs, names: Any) -> dict[str, Any]:
+def _parse_batch(serialized: TensorLike, specs: _FeatureSpecs, names: TensorLike | None) -> dict[str, Any]:
     outputs = parse_example_op.many(
         convert_to_tensor(serialized, dtypes.string, name="serialized"),
         constant(np.empty(0, object), dtypes.string, name="names") if names is None else names,
@@ -260,7 +266,7 @@ def parse_single_example(
         return _named(specs, *outputs)
 
 
-def _parse_batch_of_one(serialized: Any, specs: _FeatureSpecs, name: Any) -> dict[str, Any]:
+def _parse_batch_of_one(serialized: TensorLike, specs: _FeatureSpecs, name: TensorLike | None) -> dict[str, Any]:
     batch = expand_dims(convert_to_tensor(serialized, dtypes.string), 0)
     parsed = _parse_batch(batch, specs, expand_dims(convert_to_tensor(name, dtypes.string), 0))
     return {
@@ -271,7 +277,9 @@ def _parse_batch_of_one(serialized: Any, specs: _FeatureSpecs, name: Any) -> dic
     }
 
 
-def _specs_of_sequence(context_features: Any, sequence_features: Any) -> tuple[_FeatureSpecs, _FeatureSpecs]:
+def _specs_of_sequence(
+    context_features: Mapping[str, Any] | None, sequence_features: Mapping[str, Any] | None
+) -> tuple[_FeatureSpecs, _FeatureSpecs]:
     if not context_features and not sequence_features:
         raise ValueError("Missing features: both context_features and sequence_features are empty.")
     context = _specs_by_type(context_features or {}, VarLenFeature, SparseFeature, FixedLenFeature)

@@ -20,6 +20,7 @@ from thalweg._src.graph.scopes import GraphKeys, add_to_collection, get_collecti
 from thalweg._src.runtime.session.session import BaseSession
 from thalweg._src.training.checkpoint.meta_graph import register_proto_function
 from thalweg._src.training.input.coordinator import Coordinator
+from thalweg._src.training.input.queues import QueueBase
 
 _ELSEWHERE = ("MonitoredSession", "SingularMonitoredSession")  # start their queue runners themselves
 
@@ -62,7 +63,7 @@ class QueueRunner:
 
     def __init__(
         self,
-        queue: Any = None,
+        queue: QueueBase | None = None,
         enqueue_ops: Sequence[Operation] | None = None,
         close_op: Operation | None = None,
         cancel_op: Operation | None = None,
@@ -111,7 +112,7 @@ class QueueRunner:
         """The name of the queue."""
         return str(self._queue.name)
 
-    def _run(self, sess: Any, enqueue_op: Operation, coord: Coordinator | None) -> None:
+    def _run(self, sess: BaseSession, enqueue_op: Operation, coord: Coordinator | None) -> None:
         """Runs one operation until the input ends, the coordinator stops, or an error occurs."""
         counted = True
         try:
@@ -138,7 +139,7 @@ class QueueRunner:
                 with self._lock:
                     self._running[sess] -= 1
 
-    def _end(self, sess: Any) -> None:
+    def _end(self, sess: BaseSession) -> None:
         """Counts a thread whose input has ended; the last one closes the queue."""
         with self._lock:
             self._running[sess] -= 1
@@ -146,21 +147,21 @@ class QueueRunner:
         if is_last:
             self._try(sess, self._close_op)
 
-    def _close_on_stop(self, sess: Any, cancel_op: Operation, coord: Coordinator) -> None:
+    def _close_on_stop(self, sess: BaseSession, cancel_op: Operation, coord: Coordinator) -> None:
         coord.wait_for_stop()
         if coord.will_recover:
             sess.close()  # ends the steps that wait, and leaves the queue open for the next session
         else:
             self._try(sess, cancel_op)
 
-    def _try(self, sess: Any, operation: Operation) -> None:
+    def _try(self, sess: BaseSession, operation: Operation) -> None:
         try:
             sess.run(operation)
         except Exception as error:  # the queue, or the session, is already closed
             logging.vlog(1, "Ignored exception: %s", error)
 
     def create_threads(
-        self, sess: Any, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
+        self, sess: BaseSession, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
     ) -> list[threading.Thread]:
         """Returns one thread per operation, and one that closes the queue when the coordinator stops.
 
@@ -219,7 +220,7 @@ def add_queue_runner(qr: QueueRunner, collection: str = GraphKeys.QUEUE_RUNNERS)
 
 @export("train.start_queue_runners", "train.queue_runner.start_queue_runners")
 def start_queue_runners(
-    sess: Any = None,
+    sess: BaseSession | None = None,
     coord: Coordinator | None = None,
     daemon: bool = True,
     start: bool = True,

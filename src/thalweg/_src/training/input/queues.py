@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thalweg._src.base import dtypes as types_, shapes as shapes_
@@ -24,14 +24,17 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 
 
-def _as_types(types: Any) -> list[DType]:
+def _as_types(types: DTypeLike | Sequence[DTypeLike]) -> list[DType]:
     """Returns the dtypes of components; a single one need not be in a list."""
     many = types if isinstance(types, list | tuple) else [types]
     return [types_.as_dtype(one) for one in many]
 
 
 def _as_shapes(
-    shapes: Any, count: int, unknown_dim_allowed: bool = False, unknown_rank_allowed: bool = False
+    shapes: Sequence[ShapeLike] | ShapeLike,
+    count: int,
+    unknown_dim_allowed: bool = False,
+    unknown_rank_allowed: bool = False,
 ) -> list[Shape] | None:
     """Returns the shapes of components; a single one need not be in a list."""
     if shapes is None:
@@ -50,7 +53,7 @@ def _as_shapes(
     return result
 
 
-def _as_names(names: Any, count: int) -> list[str] | None:
+def _as_names(names: Sequence[str] | None, count: int) -> list[str] | None:
     if names is None:
         return None
     many = [names] if isinstance(names, str) else names
@@ -79,7 +82,11 @@ class QueueBase:
     names = ReadOnly[list[str] | None]("The name of each component, or None.")
 
     def __init__(
-        self, dtypes: DTypeLike | Sequence[DTypeLike], shapes: Any, names: Sequence[str] | None, queue_ref: Tensor
+        self,
+        dtypes: DTypeLike | Sequence[DTypeLike],
+        shapes: Sequence[ShapeLike] | None,
+        names: Sequence[str] | None,
+        queue_ref: Tensor,
     ) -> None:
         self._dtypes = _as_types(dtypes)
         component_shapes = None if shapes is None else [shapes_.as_shape(shape) for shape in shapes]
@@ -147,7 +154,7 @@ class QueueBase:
             return dict(zip(self._names, tensors))
         return tensors[0] if len(tensors) == 1 else list(tensors)
 
-    def enqueue(self, vals: Any, name: str | None = None) -> Operation:
+    def enqueue(self, vals: TensorLike | Mapping[str, TensorLike], name: str | None = None) -> Operation:
         """Returns an operation that enqueues one element."""
         with name_scope(name, f"{self._name}_enqueue", _values(vals)) as scope:
             components = self._components(vals)
@@ -155,7 +162,7 @@ class QueueBase:
                 self._require_shape(index, component.dims)
             return ops.queue_enqueue_op.operation(self._queue_ref, components, name=scope)
 
-    def enqueue_many(self, vals: Any, name: str | None = None) -> Operation:
+    def enqueue_many(self, vals: TensorLike | Mapping[str, TensorLike], name: str | None = None) -> Operation:
         """Returns an operation that enqueues many elements, along the first dimension of each component."""
         with name_scope(name, f"{self._name}_EnqueueMany", _values(vals)) as scope:
             components = self._components(vals)
