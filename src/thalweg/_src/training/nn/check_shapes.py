@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from thalweg._src.base import dtypes
@@ -28,7 +29,7 @@ _ANY = (None, ".")
 class _Checked:
     """A tensor with its required sizes, counted from the last dimension."""
 
-    def __init__(self, x: Any, sizes: Any) -> None:
+    def __init__(self, x: TensorLike, sizes: Any) -> None:
         self.x = x if isinstance(x, SparseTensor) else convert_to_tensor(x)
         self.name = self.x.values.name if isinstance(self.x, SparseTensor) else self.x.name
         if isinstance(sizes, numbers.Number) or not (hasattr(sizes, "__iter__") or hasattr(sizes, "__getitem__")):
@@ -77,15 +78,15 @@ class _Checked:
         return cast(self.dynamic[place], dtypes.int32) if static_size is None else static_size
 
 
-def _plain(size: Any) -> Any:
+def _plain(size: object) -> Any:
     value = getattr(size, "value", size)  # a Dimension
     return int(value) if isinstance(value, numbers.Integral) else value
 
 
 @export("debugging.assert_shapes")
 def assert_shapes(
-    shapes: Any,
-    data: TensorLike | None = None,
+    shapes: Mapping[Any, Any] | Iterable[tuple[Any, Any]],
+    data: Sequence[TensorLike] | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
@@ -120,7 +121,14 @@ def assert_shapes(
         return group(*checks)
 
 
-def _require_size(actual: Any, expected: Any, text: str, source: str, data: Any, summarize: Any) -> list[Operation]:
+def _require_size(
+    actual: int | Tensor,
+    expected: int | Tensor,
+    text: str,
+    source: str,
+    data: Sequence[TensorLike] | None,
+    summarize: int | None,
+) -> list[Operation]:
     if isinstance(actual, Tensor) or isinstance(expected, Tensor):
         return [Assert(equal(actual, expected), data or [text, expected, f"{source}; it is", actual], summarize)]
     if actual != expected:

@@ -28,6 +28,7 @@ from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.training.variables.partitions import PartitionedVariable
+from thalweg._src.training.variables.variables import Variable
 
 
 @export("nn.embedding_lookup")
@@ -71,14 +72,14 @@ def _partitions_of(params: Any) -> list[Any]:
     return partitions
 
 
-def _rows(table: Any, ids: Tensor, max_norm: Any) -> Tensor:
+def _rows(table: Variable | Tensor, ids: Tensor, max_norm: TensorLike | None) -> Tensor:
     """Gathers rows where the table is; those of a variable without reading the whole variable."""
     reader = getattr(table, "sparse_read", None)
     with colocate_with(table):
         return _clip(reader(ids) if reader is not None else gather(table, ids), ids, max_norm)
 
 
-def _clip(rows: Tensor, ids: Tensor, max_norm: Any) -> Tensor:
+def _clip(rows: Tensor, ids: Tensor, max_norm: TensorLike | None) -> Tensor:
     """Clips rows to the norm max_norm."""
     if max_norm is None:
         return rows
@@ -91,7 +92,7 @@ def _clip(rows: Tensor, ids: Tensor, max_norm: Any) -> Tensor:
     return math.divide(rows * max_norm, math.maximum(norm, cast_ops.cast(max_norm, rows.dtype)))
 
 
-def _from_partitions(partitions: list[Any], ids: Tensor, strategy: str, max_norm: Any) -> Tensor:
+def _from_partitions(partitions: list[Any], ids: Tensor, strategy: str, max_norm: TensorLike | None) -> Tensor:
     """Looks each id up in its partition and restores the order of the rows."""
     flat = reshape(ids, [-1])
     places = sequences_ops.range(size(flat))
@@ -167,7 +168,7 @@ def embedding_lookup_sparse(
         return cast_ops.cast(result, rows.dtype, name=scope) if half else result
 
 
-def _require_sparse(sp_ids: Any, sp_weights: Any) -> None:
+def _require_sparse(sp_ids: object, sp_weights: object) -> None:
     if not isinstance(sp_ids, SparseTensor):
         raise TypeError("sp_ids must be SparseTensor")
     if sp_weights is None:
@@ -240,12 +241,12 @@ def safe_embedding_lookup_sparse(
         return final
 
 
-def as_dtype_of(table: Any) -> dtypes.DType:
+def as_dtype_of(table: Variable | Tensor) -> dtypes.DType:
     dtype = getattr(table, "dtype", None)
     return dtypes.as_dtype(dtype).base_dtype if dtype is not None else convert_to_tensor(table).dtype
 
 
-def _as_matrix(sparse: SparseTensor, depth: Any) -> SparseTensor:
+def _as_matrix(sparse: SparseTensor, depth: int | Tensor) -> SparseTensor:
     """Reshapes a sparse tensor to a matrix with the same last dimension."""
     shape = sparse.dense_shape
     leading = reduce_prod(shape[: depth - 1], keepdims=True)

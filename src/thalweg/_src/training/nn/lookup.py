@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from thalweg._src.base import dtypes, shapes
@@ -11,6 +11,7 @@ from thalweg._src.base.dtypes import DType, DTypeLike
 from thalweg._src.base.errors import require_members
 from thalweg._src.base.export import export
 from thalweg._src.base.read_only import ReadOnly
+from thalweg._src.base.shapes import ShapeLike
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.operation import Operation
@@ -61,7 +62,12 @@ class _Table(LookupInterface):
     default_value = ReadOnly[Tensor]("The value of missing keys.")
 
     def __init__(
-        self, key_dtype: DTypeLike, value_dtype: DTypeLike, default_value: TensorLike, handle: Tensor, value_shape: Any
+        self,
+        key_dtype: DTypeLike,
+        value_dtype: DTypeLike,
+        default_value: TensorLike,
+        handle: Tensor,
+        value_shape: Any,
     ) -> None:
         super().__init__(key_dtype, value_dtype)
         self._handle = handle
@@ -405,7 +411,7 @@ class _TableSaveable(SaveableObject):
         keys, values = table.export()
         super().__init__(table, [SaveSpec(keys, "", f"{name}-keys"), SaveSpec(values, "", f"{name}-values")], name)
 
-    def restore(self, restored_tensors: list[Tensor], restored_shapes: Any) -> Operation:
+    def restore(self, restored_tensors: list[Tensor], restored_shapes: Sequence[ShapeLike] | None) -> Operation:
         handle = self.op._handle
         with colocate_with(handle):
             return ops.lookup_table_import_op.operation(handle, *restored_tensors)

@@ -92,7 +92,7 @@ class Module(AutoTrackable):
         return inside
 
 
-def _leaves(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Any]]:
+def _leaves(value: object, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Any]]:
     if isinstance(value, dict):
         for key in sorted(value, key=str):
             yield from _leaves(value[key], (*path, key))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from thalweg._src.base import dtypes
@@ -54,7 +54,10 @@ def smart_cond(
 
 @export("contrib.framework.smart_case")
 def smart_case(
-    pred_fn_pairs: Any, default: Callable[[], Any] | None = None, exclusive: bool = False, name: str = "smart_case"
+    pred_fn_pairs: Mapping[Any, Any] | Iterable[tuple[Any, Any]],
+    default: Callable[[], Any] | None = None,
+    exclusive: bool = False,
+    name: str = "smart_case",
 ) -> Any:
     """Returns the result of the function of the first true predicate, selected statically where they are constant.
 

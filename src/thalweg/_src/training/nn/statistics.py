@@ -204,7 +204,7 @@ def _spectral_norm(x: Tensor, axis: Any) -> Tensor:
 
 @export("linalg.normalize")
 def normalize(
-    tensor: TensorLike, ord: Any = "euclidean", axis: TensorLike | None = None, name: str | None = None
+    tensor: TensorLike, ord: str | float = "euclidean", axis: TensorLike | None = None, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """Returns the tensor divided by its norm along the axes, and that norm.
 

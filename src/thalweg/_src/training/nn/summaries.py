@@ -52,7 +52,7 @@ def tagged(
         yield tag if family is None else f"{family}/{tag}", scope
 
 
-def collected(summary: Tensor, collections: Any, default: Sequence[str] = _SUMMARIES) -> Tensor:
+def collected(summary: Tensor, collections: Sequence[str] | None, default: Sequence[str] = _SUMMARIES) -> Tensor:
     """Adds a summary to collections, or to the default ones, and returns it; that of a further replica is empty."""
     mode = current_mode()
     if mode is not None and mode.copy:

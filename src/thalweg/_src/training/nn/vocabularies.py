@@ -266,7 +266,7 @@ def index_table_from_tensor(
         return _with_buckets(HashTable(initializer, default_value), num_oov_buckets, hasher_spec, kind)
 
 
-def _with_buckets(table: Any, num_oov_buckets: int, hasher_spec: HasherSpec, key_dtype: Any) -> Any:
+def _with_buckets(table: Any, num_oov_buckets: int, hasher_spec: HasherSpec, key_dtype: DTypeLike) -> Any:
     if not num_oov_buckets and table.key_dtype is key_dtype:
         return table
     return IdTableWithHashBuckets(table, num_oov_buckets, hasher_spec, key_dtype=key_dtype)

@@ -27,7 +27,7 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 
 
-def assert_broadcastable(weights: Any, values: Any) -> Operation:
+def assert_broadcastable(weights: TensorLike, values: TensorLike) -> Operation:
     """Returns an operation that fails if weights do not broadcast to values; raises ValueError if that is known."""
     with name_scope(None, "assert_broadcastable", [weights, values]) as scope:
         weights, values = convert_to_tensor(weights, name="weights"), convert_to_tensor(values, name="values")
@@ -67,7 +67,7 @@ def _fit(weights: Shape, values: Shape) -> bool:
     return all(weight_size == 1 or (weight_size is not None and weight_size == other) for weight_size, other in pairs)
 
 
-def broadcast_weights(weights: Any, values: Any) -> Tensor:
+def broadcast_weights(weights: TensorLike, values: TensorLike) -> Tensor:
     """Returns the weights broadcast to the shape of the values."""
     with name_scope(None, "broadcast_weights", [weights, values]) as scope:
         values = convert_to_tensor(values, name="values")
@@ -102,12 +102,12 @@ def _with_rank_of(weights: Tensor, values: Tensor) -> Tensor:
     return reshape(weights, concat([_leading(weights, subtract(weight_rank, fewer)), fill([more], 1)], 0))
 
 
-def _leading(tensor: Tensor, count: Any) -> Tensor:
+def _leading(tensor: Tensor, count: Tensor) -> Tensor:
     """Returns the first dimensions of a tensor's shape."""
     return slice_of(shape(tensor), [0], pack([count]))
 
 
-def squeeze_to_rank(weights: Any, values: Tensor) -> Tensor:
+def squeeze_to_rank(weights: TensorLike, values: Tensor) -> Tensor:
     """Removes a surplus last dimension of the weights."""
     factors = convert_to_tensor(weights, name="weights")
     if factors.dims is None or values.dims is None:
@@ -115,7 +115,9 @@ def squeeze_to_rank(weights: Any, values: Tensor) -> Tensor:
     return squeeze(factors, [-1]) if len(factors.dims) == len(values.dims) + 1 else factors
 
 
-def squeeze_to_common_rank(labels: Any, predictions: Any, expected_rank_diff: int = 0) -> tuple[Tensor, Tensor]:
+def squeeze_to_common_rank(
+    labels: TensorLike, predictions: TensorLike, expected_rank_diff: int = 0
+) -> tuple[Tensor, Tensor]:
     """Removes a last dimension of size 1 from the tensor with the higher rank, if necessary in the step."""
     labels, predictions = convert_to_tensor(labels), convert_to_tensor(predictions)
     if labels.dims is not None and predictions.dims is not None:

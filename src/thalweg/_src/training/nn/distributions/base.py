@@ -84,7 +84,7 @@ class Distribution:
         tensors: Sequence[Tensor],
         reparameterization_type: ReparameterizationType,
         name: str,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         """Calls the constructor for a subclass with its `arguments`; the default dtype is that of the last tensor."""
         checks = arguments["validate_args"], arguments["allow_nan_stats"]
@@ -224,7 +224,7 @@ class Distribution:
         """Returns the quantile: the inverse of `cdf`."""
         return self._of_value(name, value, self._quantile)
 
-    def _of_value(self, name: str, value: Any, *ways: Callable[[Tensor], Tensor]) -> Tensor:
+    def _of_value(self, name: str, value: TensorLike, *ways: Callable[[Tensor], Tensor]) -> Tensor:
         with self._name_scope(name, [value]):
             tensor = convert_to_tensor(value, name="value", preferred_dtype=self.dtype)
             return _first_defined([lambda way=way: way(tensor) for way in ways])  # type: ignore[misc]
@@ -290,7 +290,7 @@ class Distribution:
     def _event_shape_tensor(self) -> Tensor:
         raise self._not_defined("event_shape_tensor")
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
+    def _sample_n(self, n: int | Tensor, seed: int | None = None) -> Tensor:
         raise self._not_defined("sample_n")
 
     def _log_prob(self, value: Tensor) -> Tensor:
@@ -332,10 +332,10 @@ class Distribution:
     def _mode(self) -> Tensor:
         raise self._not_defined("mode")
 
-    def _cross_entropy(self, other: Any) -> Tensor:
+    def _cross_entropy(self, other: Distribution) -> Tensor:
         return divergence.cross_entropy(self, other, allow_nan_stats=self.allow_nan_stats)
 
-    def _kl_divergence(self, other: Any) -> Tensor:
+    def _kl_divergence(self, other: Distribution) -> Tensor:
         return divergence.kl_divergence(self, other, allow_nan_stats=self.allow_nan_stats)
 
     def _not_defined(self, method: str) -> NotImplementedError:
@@ -392,7 +392,7 @@ class ScalarDistribution(Distribution):
     def _event_shape(self) -> Any:
         return ()
 
-    def _block(self, n: Any) -> Tensor:
+    def _block(self, n: int | Tensor) -> Tensor:
         """Returns the shape of n samples."""
         return concat([[n], self.batch_shape_tensor()], 0)
 

@@ -15,6 +15,7 @@ from thalweg._src.graph.ops.reduction import reduce_sum
 from thalweg._src.graph.ops.reshape import ones
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 
 
 def floats(validate_args: bool, positive: tuple[str, ...] = (), **parameters: Any) -> list[Tensor]:
@@ -27,7 +28,9 @@ def floats(validate_args: bool, positive: tuple[str, ...] = (), **parameters: An
     return result
 
 
-def logits_and_probs(logits: Any, probs: Any, validate_args: bool, of_classes: bool = False) -> tuple[Tensor, Tensor]:
+def logits_and_probs(
+    logits: TensorLike | None, probs: TensorLike | None, validate_args: bool, of_classes: bool = False
+) -> tuple[Tensor, Tensor]:
     """Returns logits and probabilities; the logits of several classes are log probabilities up to a constant."""
     if (probs is None) == (logits is None):
         raise ValueError("Give exactly one of probs and logits.")

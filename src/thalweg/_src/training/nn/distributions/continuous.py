@@ -34,7 +34,13 @@ class _LocationScale(ScalarDistribution):
     scale = ReadOnly[Tensor]("The scale.")
 
     def __init__(
-        self, loc: TensorLike, scale: TensorLike, validate_args: bool, allow_nan_stats: bool, name: str, arguments: Any
+        self,
+        loc: TensorLike,
+        scale: TensorLike,
+        validate_args: bool,
+        allow_nan_stats: bool,
+        name: str,
+        arguments: dict[str, Any],
     ) -> None:
         with name_scope(name, values=[loc, scale]) as scope:
             self._loc, self._scale = floats(validate_args, ("scale",), loc=loc, scale=scale)
@@ -64,7 +70,7 @@ class Normal(_LocationScale):
     ) -> None:
         super().__init__(loc, scale, validate_args, allow_nan_stats, name, dict(locals()))
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
+    def _sample_n(self, n: int | Tensor, seed: int | None = None) -> Tensor:
         return random_normal(self._block(n), dtype=self.dtype, seed=seed) * self.scale + self.loc
 
     def _log_prob(self, value: Tensor) -> Tensor:
@@ -114,7 +120,7 @@ class Laplace(_LocationScale):
     ) -> None:
         super().__init__(loc, scale, validate_args, allow_nan_stats, name, dict(locals()))
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
+    def _sample_n(self, n: int | Tensor, seed: int | None = None) -> Tensor:
         kind = self.dtype.as_numpy_dtype
         least = np.nextafter(kind(-1.0), kind(0.0))  # so that the log below is finite
         u = random_uniform(self._block(n), least, 1.0, dtype=self.dtype, seed=seed)
@@ -167,7 +173,7 @@ class StudentT(ScalarDistribution):
             self._df, self._loc, self._scale = floats(validate_args, ("df",), df=df, loc=loc, scale=scale)
         self._defined_by(arguments, [self._df, self._loc, self._scale], FULLY_REPARAMETERIZED, scope)
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
+    def _sample_n(self, n: int | Tensor, seed: int | None = None) -> Tensor:
         standard = random_normal(self._block(n), dtype=self.dtype, seed=seed)
         df = self._broadcast(self.df)
         squares = random_gamma([n], 0.5 * df, beta=0.5, dtype=self.dtype, seed=derived_seed(seed, "student_t"))
@@ -244,7 +250,7 @@ class Uniform(ScalarDistribution):
         with self._name_scope(name):
             return self.high - self.low
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
+    def _sample_n(self, n: int | Tensor, seed: int | None = None) -> Tensor:
         return self.low + self.range() * random_uniform(self._block(n), dtype=self.dtype, seed=seed)
 
     def _prob(self, value: Tensor) -> Tensor:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from thalweg._src.base.export import export
@@ -48,7 +46,7 @@ class Gamma(ScalarDistribution):
     def _shaping(self) -> list[Tensor]:
         return [self.concentration, self.rate]
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
+    def _sample_n(self, n: int | Tensor, seed: int | None = None) -> Tensor:
         return random_gamma([n], self.concentration, beta=self.rate, dtype=self.dtype, seed=seed)
 
     def _checked(self, value: Tensor) -> Tensor:
@@ -117,6 +115,6 @@ class Exponential(Gamma):
     def _log_survival_function(self, value: Tensor) -> Tensor:
         return self._log_prob(value) - math.log(self.rate)
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
+    def _sample_n(self, n: int | Tensor, seed: int | None = None) -> Tensor:
         least = np.finfo(self.dtype.as_numpy_dtype).tiny  # so that the log is finite
         return -math.log(random_uniform(self._block(n), least, 1.0, dtype=self.dtype, seed=seed)) / self.rate

@@ -66,7 +66,7 @@ class Beta(ScalarDistribution):
             scope,
         )
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
+    def _sample_n(self, n: int | Tensor, seed: int | None = None) -> Tensor:
         second = derived_seed(seed, "beta")
         a = random_gamma([n], self._broadcast(self.concentration1), dtype=self.dtype, seed=seed)
         b = random_gamma([n], self._broadcast(self.concentration0), dtype=self.dtype, seed=second)
@@ -174,7 +174,7 @@ class _DirichletBase(Distribution):
         return matrix_set_diag(-outer, self._variance())
 
 
-def _concentrations(concentration: Any, validate_args: bool) -> Tensor:
+def _concentrations(concentration: TensorLike, validate_args: bool) -> Tensor:
     tensor = convert_to_tensor(concentration, name="concentration")
     if not validate_args:
         return tensor
@@ -198,7 +198,7 @@ class Dirichlet(_DirichletBase):
             tensor = _concentrations(concentration, validate_args)
             super().__init__(tensor, FULLY_REPARAMETERIZED, arguments, [], scope)
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
+    def _sample_n(self, n: int | Tensor, seed: int | None = None) -> Tensor:
         gammas = random_gamma([n], self.concentration, dtype=self.dtype, seed=seed)
         return gammas / reduce_sum(gammas, -1, keepdims=True)
 
@@ -275,7 +275,7 @@ class DirichletMultinomial(_DirichletBase):
             parents = [self._total_count]
             super().__init__(tensor, NOT_REPARAMETERIZED, arguments, parents, scope)
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
+    def _sample_n(self, n: int | Tensor, seed: int | None = None) -> Tensor:
         classes = self.event_shape_tensor()[0]
         gammas = random_gamma([n], self.concentration, dtype=self.dtype, seed=seed)
         draws = multinomial(

@@ -15,6 +15,7 @@ from thalweg._src.graph.ops.reshape import expand_dims, rank, shape as shape_of
 from thalweg._src.graph.ops.where import where
 from thalweg._src.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 
 
 class IdsAndWeights(NamedTuple):
@@ -43,7 +44,7 @@ class Features:
         return self._transformed[key]
 
 
-def _at_least_matrix(key: Any, value: Any) -> Any:
+def _at_least_matrix(key: object, value: TensorLike | SparseTensor) -> Any:
     """Returns a feature of rank 2 or more; a vector gets a last dimension of size 1."""
     tensor = convert_to_tensor_or_sparse_tensor(value)
     if isinstance(tensor, SparseTensor):
@@ -56,7 +57,7 @@ def _at_least_matrix(key: Any, value: Any) -> Any:
     return expand_dims(tensor, -1) if len(static) == 1 else tensor
 
 
-def as_sparse(value: Any) -> SparseTensor:
+def as_sparse(value: Tensor | SparseTensor) -> SparseTensor:
     """Returns a feature as a sparse tensor; "" and -1 in a dense one mean missing."""
     if isinstance(value, SparseTensor):
         return value

@@ -23,17 +23,18 @@ from thalweg._src.graph.ops.sparse_cross import sparse_cross_hashed
 from thalweg._src.graph.ops.where import where_v2
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.sparse_tensor import SparseTensor
+from thalweg._src.graph.tensor import Tensor
 from thalweg._src.training.input.features import VarLenFeature
 from thalweg._src.training.nn.feature_columns.base import CategoricalColumn, Features, IdsAndWeights, as_sparse
 from thalweg._src.training.nn.vocabularies import index_table_from_file, index_table_from_tensor
 
 
-def _require_key(key: Any) -> None:
+def _require_key(key: object) -> None:
     if not isinstance(key, str):
         raise ValueError(f"key must be a string, got: type {type(key)}, value {key!r}")
 
 
-def _with_values(sparse: SparseTensor, values: Any) -> SparseTensor:
+def _with_values(sparse: SparseTensor, values: Tensor) -> SparseTensor:
     return SparseTensor(sparse.indices, values, sparse.dense_shape)
 
 
@@ -56,12 +57,12 @@ class _KeyedColumn(CategoricalColumn):
             raise ValueError(f"Column {self.key!r} expects {self.dtype.name}, its feature is {sparse.dtype.name}")
         return _with_values(sparse, self._ids(sparse.values))
 
-    def _ids(self, values: Any) -> Any:
+    def _ids(self, values: Tensor) -> Any:
         """Returns the ids of categories."""
         raise NotImplementedError("a categorical column numbers its categories")
 
 
-def _key_type(key: str, dtype: Any) -> Any:
+def _key_type(key: str, dtype: DTypeLike) -> Any:
     dtype = dtypes.as_dtype(dtype)
     if dtype is not dtypes.string and not dtype.is_integer:
         raise ValueError(f"dtype must be string or integer. dtype: {dtype.name}, column_name: {key}")
@@ -81,7 +82,7 @@ class HashedCategoricalColumn(_KeyedColumn):
         _require_key(key)
         self.key, self.hash_bucket_size, self.dtype = key, hash_bucket_size, _key_type(key, dtype)
 
-    def _ids(self, values: Any) -> Any:
+    def _ids(self, values: Tensor) -> Any:
         words = values if values.dtype is dtypes.string else as_string(values)
         return string_to_hash_bucket_fast(words, self.hash_bucket_size)
 
@@ -126,7 +127,7 @@ class VocabularyListCategoricalColumn(_KeyedColumn):
     def num_buckets(self) -> int:
         return len(self.vocabulary_list) + self.num_oov_buckets
 
-    def _ids(self, values: Any) -> Any:
+    def _ids(self, values: Tensor) -> Any:
         kind = dtypes.int64 if self.dtype.is_integer else self.dtype
         table = index_table_from_tensor(
             list(self.vocabulary_list),
@@ -185,7 +186,7 @@ class VocabularyFileCategoricalColumn(_KeyedColumn):
     def num_buckets(self) -> int:
         return self.vocabulary_size + self.num_oov_buckets
 
-    def _ids(self, values: Any) -> Any:
+    def _ids(self, values: Tensor) -> Any:
         kind = dtypes.int64 if self.dtype.is_integer else self.dtype
         table = index_table_from_file(
             self.vocabulary_file,
@@ -219,7 +220,7 @@ class IdentityCategoricalColumn(_KeyedColumn):
             raise ValueError(f"default_value {default_value} not in range [0, {num_buckets}), column_name {key}")
         self.key, self.num_buckets_, self.default_value = key, num_buckets, default_value
 
-    def _ids(self, values: Any) -> Any:
+    def _ids(self, values: Tensor) -> Any:
         values = cast(values, dtypes.int64)
         count = cast(self.num_buckets_, dtypes.int64)
         if self.default_value is None:
@@ -239,7 +240,9 @@ class WeightedCategoricalColumn(CategoricalColumn):
 
     _fields = ("categorical_column", "weight_feature_key", "dtype")
 
-    def __init__(self, categorical_column: Any, weight_feature_key: str, dtype: DTypeLike = dtypes.float32) -> None:
+    def __init__(
+        self, categorical_column: CategoricalColumn, weight_feature_key: str, dtype: DTypeLike = dtypes.float32
+    ) -> None:
         dtype = dtypes.as_dtype(dtype)
         if not (dtype.is_integer or dtype.is_floating):
             raise ValueError(f"dtype {dtype.name} is not convertible to float.")

@@ -12,6 +12,7 @@ from thalweg._src.base import dtypes
 from thalweg._src.base.dtypes import DTypeLike
 from thalweg._src.base.errors import require_members
 from thalweg._src.base.export import export
+from thalweg._src.base.formats.text import PathLike
 from thalweg._src.base.read_only import ReadOnly
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.ops.bucketize import bucketize
@@ -157,13 +158,13 @@ class EmbeddingColumn(DenseColumn):
 
     def __init__(
         self,
-        categorical_column: Any,
+        categorical_column: CategoricalColumn,
         dimension: int,
         combiner: str = "mean",
-        initializer: Any = None,
-        ckpt_to_load_from: Any = None,
+        initializer: Callable[..., Any] | None = None,
+        ckpt_to_load_from: PathLike | None = None,
         tensor_name_in_ckpt: Any = None,
-        max_norm: Any = None,
+        max_norm: TensorLike | None = None,
         trainable: bool = True,
         use_safe_embedding_lookup: bool = True,
         shared_name: str | None = None,
@@ -201,7 +202,7 @@ class EmbeddingColumn(DenseColumn):
     def transform(self, features: Features) -> Any:
         return features.get(self.categorical_column)
 
-    def table(self, collections: Any, trainable: bool) -> Any:
+    def table(self, collections: Sequence[str] | None, trainable: bool) -> Any:
         """Returns the embedding table; a shared one is created once per graph."""
         shape = [self.categorical_column.num_buckets, self.dimension]
         shared = get_default_graph().singleton("shared_embeddings", dict) if self.shared_name else {}
@@ -227,7 +228,7 @@ class EmbeddingColumn(DenseColumn):
             shared[self.shared_name] = table
         return table
 
-    def dense(self, features: Features, collections: Any = None, trainable: bool = True) -> Tensor:
+    def dense(self, features: Features, collections: Sequence[str] | None = None, trainable: bool = True) -> Tensor:
         table = self.table(collections, trainable)
         ids, weights = self.categorical_column.sparse(features)
         look_up: Any = safe_embedding_lookup_sparse if self.use_safe_embedding_lookup else embedding_lookup_sparse
@@ -245,7 +246,7 @@ class IndicatorColumn(DenseColumn):
         "The features for `tf.io.parse_example`.", "categorical_column.parse_example_spec"
     )
 
-    def __init__(self, categorical_column: Any) -> None:
+    def __init__(self, categorical_column: CategoricalColumn) -> None:
         self.categorical_column = categorical_column
 
     @property
@@ -275,7 +276,7 @@ class IndicatorColumn(DenseColumn):
         return features.get(self)  # type: ignore[no-any-return]
 
 
-def variable_collections(collections: Any) -> list[Any]:
+def variable_collections(collections: Sequence[str] | None) -> list[Any]:
     """Returns the collections of a column's variables: the given ones, global variables and model variables."""
     requested = [] if collections is None else list(collections)
     return list(dict.fromkeys([*requested, GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import UnionType
 from typing import Any
 
 from thalweg._src.base import dtypes
@@ -21,7 +22,7 @@ from thalweg._src.training.variables.initializers import Zeros
 from thalweg._src.training.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 
 
-def _sorted(feature_columns: Any, kinds: Any, expectation: str) -> list[Any]:
+def _sorted(feature_columns: Iterable[Any], kinds: type | UnionType, expectation: str) -> list[Any]:
     """Returns columns sorted by name, after checks of their classes and unique names."""
     if isinstance(feature_columns, FeatureColumn):
         feature_columns = [feature_columns]
@@ -43,7 +44,7 @@ def _sorted(feature_columns: Any, kinds: Any, expectation: str) -> list[Any]:
     return sorted(columns, key=lambda column: column.name)
 
 
-def _require_features(features: Any) -> None:
+def _require_features(features: object) -> None:
     if not isinstance(features, Mapping):
         raise ValueError(f"We expected a dictionary here. Instead we got: {features}")
 
@@ -51,11 +52,11 @@ def _require_features(features: Any) -> None:
 @export("feature_column.input_layer")
 def input_layer(
     features: Mapping[str, Any],
-    feature_columns: Any,
+    feature_columns: Iterable[Any],
     weight_collections: Sequence[str] | None = None,
     trainable: bool = True,
-    cols_to_vars: Any = None,
-    cols_to_output_tensors: Any = None,
+    cols_to_vars: dict[Any, Any] | None = None,
+    cols_to_output_tensors: dict[Any, Any] | None = None,
 ) -> Tensor:
     """Returns all columns concatenated, [batch, width], ordered by column name."""
     columns = _sorted(feature_columns, DenseColumn, "DenseColumn")
@@ -84,12 +85,12 @@ def _scope_variables() -> list[Any]:
 @export("feature_column.linear_model")
 def linear_model(
     features: Mapping[str, Any],
-    feature_columns: Any,
+    feature_columns: Iterable[Any],
     units: int = 1,
     sparse_combiner: str = "sum",
     weight_collections: Sequence[str] | None = None,
     trainable: bool = True,
-    cols_to_vars: Any = None,
+    cols_to_vars: dict[Any, Any] | None = None,
 ) -> Tensor:
     """Returns the weighted sum of all columns plus a bias, [batch, units]; all weights are initialized to 0."""
     columns = _sorted(feature_columns, DenseColumn | CategoricalColumn, "DenseColumn or CategoricalColumn")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from thalweg._src.base import dtypes
@@ -167,7 +167,7 @@ def sequence_categorical_column_with_vocabulary_file(**arguments: Any) -> Sequen
 @export("contrib.feature_column.sequence_input_layer")
 def sequence_input_layer(
     features: Mapping[str, Any],
-    feature_columns: Any,
+    feature_columns: Iterable[Any],
     weight_collections: Sequence[str] | None = None,
     trainable: bool = True,
 ) -> tuple[Tensor, Tensor]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg._src.base.export import export
@@ -22,7 +22,7 @@ def embedding_column(**arguments: Any) -> EmbeddingColumn:
 
 @export("feature_column.shared_embedding_columns")
 def shared_embedding_columns(
-    categorical_columns: Any,
+    categorical_columns: Sequence[CategoricalColumn],
     dimension: int,
     combiner: str = "mean",
     initializer: Callable[..., Any] | None = None,

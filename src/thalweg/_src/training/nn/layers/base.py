@@ -124,7 +124,7 @@ class Layer(RestoresChildren):
             raise ValueError(f"Layer {self.name!r} has no scope name before its first call.")
         return self._scope.name
 
-    def _set_scope(self, scope: Any = None) -> None:
+    def _set_scope(self, scope: str | VariableScope | None = None) -> None:
         if self._scope is not None:
             return
         base = self._base_name or snake_case(type(self).__name__)
@@ -237,7 +237,7 @@ class Layer(RestoresChildren):
 
     # -- losses and updates -------------------------------------------------------------------------------------------
 
-    def add_loss(self, losses: Any, inputs: Any = None) -> None:
+    def add_loss(self, losses: object, inputs: object = None) -> None:
         """Adds losses, also to the collection REGULARIZATION_LOSSES.
 
         In eager execution, functions are called whenever `losses` is read, and tensors are kept until the next call.
@@ -252,7 +252,7 @@ class Layer(RestoresChildren):
                 self._losses.append(tensor)
                 _add_once(GraphKeys.REGULARIZATION_LOSSES, tensor)
 
-    def add_update(self, updates: Any, inputs: Any = None) -> None:
+    def add_update(self, updates: object, inputs: object = None) -> None:
         """Adds operations to run with each training step, also to the collection UPDATE_OPS."""
         for update in _listed(updates):
             update = update() if callable(update) else update
@@ -270,25 +270,25 @@ class Layer(RestoresChildren):
         """The update operations of the layer."""
         return list(self._updates) if self.trainable or self.stateful else []
 
-    def get_losses_for(self, inputs: Any) -> list[Tensor]:
+    def get_losses_for(self, inputs: object) -> list[Tensor]:
         """Returns the losses that depend on the inputs; for None, those that depend on no input of the layer."""
         if executing_eagerly():
             functions = [loss for loss in self._losses if callable(loss)]
             return [loss for function in functions if (loss := function()) is not None] if inputs is None else []
         return [loss for loss in self.losses if self._belongs(loss.op, inputs)]
 
-    def get_updates_for(self, inputs: Any) -> list[Operation]:
+    def get_updates_for(self, inputs: object) -> list[Operation]:
         """Returns the updates that depend on the inputs; for None, those that depend on no input of the layer."""
         return [update for update in self.updates if self._belongs(update, inputs)]
 
-    def _belongs(self, operation: Operation, inputs: Any) -> bool:
+    def _belongs(self, operation: Operation, inputs: object) -> bool:
         if inputs is None:
             return not _depends(operation, {x for call_inputs, _ in self._calls for x in flat(call_inputs)})
         return _depends(operation, set(flat(inputs)))
 
     # -- calls --------------------------------------------------------------------------------------------------------
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Creates the variables, given the shape of the first inputs."""
         self.built = True
 
@@ -296,7 +296,7 @@ class Layer(RestoresChildren):
         """Computes the outputs."""
         return inputs
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: ShapeLike) -> Any:
         """Returns the shape of the outputs for inputs of a shape."""
         raise NotImplementedError(f"{type(self).__name__} defines no compute_output_shape")
 
@@ -342,7 +342,7 @@ class Layer(RestoresChildren):
         if self.input_spec is not None:
             require_inputs(self.input_spec, tensors, self.name)
 
-    def _regularize_activity(self, outputs: Any) -> None:
+    def _regularize_activity(self, outputs: object) -> None:
         """Adds the activity regularization of the outputs, divided by the batch size."""
         assert self._activity_regularizer is not None
         with name_scope("ActivityRegularizer"):
@@ -435,7 +435,7 @@ def _children(layer: Layer) -> Iterator[Child]:
     )
 
 
-def _is_shared(value: Any) -> bool:
+def _is_shared(value: object) -> bool:
     """Returns whether copies of a layer share a value; variables of eager execution are copied."""
     return isinstance(value, _SHARED_BY_COPIES) and not (isinstance(value, Variable) and value._handle.is_eager)
 
@@ -447,7 +447,7 @@ def snake_case(name: str) -> str:
     return f"private{whole}" if whole.startswith("_") else whole
 
 
-def flat(structure: Any) -> list[Any]:
+def flat(structure: object) -> list[Any]:
     """Returns the leaves of nested lists, tuples and dictionaries."""
     if isinstance(structure, dict):
         return [leaf for key in sorted(structure) for leaf in flat(structure[key])]
@@ -456,7 +456,7 @@ def flat(structure: Any) -> list[Any]:
     return [structure]
 
 
-def _map(function: Callable[[Any], Any], structure: Any) -> Any:
+def _map(function: Callable[[Any], Any], structure: object) -> Any:
     if isinstance(structure, dict):
         return {key: _map(function, value) for key, value in structure.items()}
     if isinstance(structure, list | tuple):
@@ -465,18 +465,18 @@ def _map(function: Callable[[Any], Any], structure: Any) -> Any:
     return function(structure)
 
 
-def _arrays_as_tensors(inputs: Any) -> Any:
+def _arrays_as_tensors(inputs: object) -> Any:
     if any(isinstance(x, np.ndarray | float | int | Variable | PartitionedVariable) for x in flat(inputs)):
         return _map(convert_to_tensor, inputs)
     return inputs
 
 
-def _sizes(tensor: Any) -> Any:
+def _sizes(tensor: Tensor) -> Any:
     shape = tensor.get_shape()
     return None if shape.ndims is None else tuple(shape.as_list())
 
 
-def _listed(value: Any) -> list[Any]:
+def _listed(value: object) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 

@@ -91,7 +91,7 @@ class _Conv(Layer):
         self._add_bias()
         self.built = True
 
-    def _input_channels(self, input_shape: Any) -> int:
+    def _input_channels(self, input_shape: ShapeLike) -> int:
         """Returns the number of input channels, and requires it of later inputs."""
         sizes = as_shape(input_shape)
         assert sizes is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 from thalweg._src.graph.ops import math, nn
@@ -49,7 +50,7 @@ _INITIALIZERS: dict[str, Any] = {
 }
 
 
-def activation_of(activation: Any) -> Any:
+def activation_of(activation: str | Callable[..., Any] | None) -> Any:
     """Returns an activation function, given as a function or by name; None for none."""
     if activation is None or callable(activation):
         return activation
@@ -58,7 +59,7 @@ def activation_of(activation: Any) -> Any:
     return _ACTIVATIONS[activation]
 
 
-def initializer_of(initializer: Any) -> Any:
+def initializer_of(initializer: str | Callable[..., Any] | None) -> Any:
     """Returns an initializer, given as an object, a class or a name; None for that of the scope."""
     if isinstance(initializer, str):
         if initializer.lower() not in _INITIALIZERS:

@@ -25,6 +25,7 @@ from thalweg._src.training.nn.layers.named import ONES, ZEROS, initializer_of
 from thalweg._src.training.nn.smart_cond import smart_cond, smart_constant_value
 from thalweg._src.training.variables.replication import VariableAggregation, VariableSynchronization
 from thalweg._src.training.variables.variable_scope import ReuseMode
+from thalweg._src.training.variables.variables import Variable
 
 # Replicas move averages of their own; outside of them, and in checkpoints, the mean counts.
 _PER_REPLICA: Any = {"synchronization": VariableSynchronization.ON_READ, "aggregation": VariableAggregation.MEAN}
@@ -61,7 +62,7 @@ class BatchNormalization(Layer):
         fused: bool | None = None,
         trainable: bool = True,
         virtual_batch_size: int | None = None,
-        adjustment: Any = None,
+        adjustment: Callable[..., Any] | None = None,
         name: str | None = None,
         **kwargs: Any,
     ) -> None:
@@ -150,7 +151,12 @@ class BatchNormalization(Layer):
         return plain and rank == 4 and axes in ([1], [3])
 
     def _parameter(
-        self, name: str, initializer: Any, regularizer: Any = None, constraint: Any = None, trainable: bool = False
+        self,
+        name: str,
+        initializer: str | Callable[..., Any] | None,
+        regularizer: Callable[..., Any] | None = None,
+        constraint: Callable[..., Any] | None = None,
+        trainable: bool = False,
     ) -> Any:
         return self.add_weight(
             name,
@@ -201,7 +207,7 @@ class BatchNormalization(Layer):
         outputs.set_shape(inputs.dims)
         return outputs
 
-    def _call_fused(self, inputs: Tensor, training: Any) -> Tensor:
+    def _call_fused(self, inputs: Tensor, training: TensorLike) -> Tensor:
         """Normalizes with FusedBatchNorm."""
         gamma = self.gamma if self.scale else constant(1.0, self._param_dtype, self._param_shape)
         beta = self.beta if self.center else constant(0.0, self._param_dtype, self._param_shape)
@@ -238,7 +244,7 @@ class BatchNormalization(Layer):
             del others[1]  # each virtual batch has its own statistics
         aligned = others == list(range(len(sizes) - 1))
 
-        def spread(vector: Any) -> Any:
+        def spread(vector: Tensor | None) -> Any:
             """Reshapes a vector so that it broadcasts along the axis."""
             if vector is None or aligned or len(vector.get_shape()) == len(sizes):
                 return vector
@@ -259,8 +265,9 @@ class BatchNormalization(Layer):
         outputs.set_shape(sizes)
         return cast_ops.cast(outputs, kind)  # type: ignore[no-any-return]
 
-    def _adjusted(self, inputs: Tensor, training: Any) -> tuple[Any, Any]:
+    def _adjusted(self, inputs: Tensor, training: TensorLike) -> tuple[Any, Any]:
         """Returns scale and bias of the `adjustment` function, which applies only in training."""
+        assert self.adjustment is not None
         scale, bias = self.adjustment(shape(inputs))
         return (
             smart_cond(training, lambda: scale, lambda: ones_like(scale)),
@@ -269,11 +276,11 @@ class BatchNormalization(Layer):
 
     # -- moving averages ----------------------------------------------------------------------------------------------
 
-    def _move(self, mean: Any, variance: Any, momentum: Any) -> None:
+    def _move(self, mean: Tensor, variance: Tensor, momentum: Any) -> None:
         for variable, value in ((self.moving_mean, mean), (self.moving_variance, variance)):
             self.add_update(_moved_towards(variable, value, momentum, read_value=False))
 
-    def _update(self, mean: Any, variance: Any, training: Any) -> tuple[Any, Any]:
+    def _update(self, mean: Tensor, variance: Tensor, training: TensorLike) -> tuple[Any, Any]:
         """Adds the updates, and returns the corrections of batch renormalization if it is enabled.
 
         Outside of training the statistics are the averages themselves, so that the updates change nothing.
@@ -286,7 +293,7 @@ class BatchNormalization(Layer):
         self._move(mean, variance, self.momentum)
         return r, d
 
-    def _renormalized(self, mean: Any, variance: Any, training: Any) -> tuple[Any, Any, Any, Any]:
+    def _renormalized(self, mean: Tensor, variance: Tensor, training: TensorLike) -> tuple[Any, Any, Any, Any]:
         """Returns the renormalization factors r and d, and the averages after this step."""
         this: Any = self
         stddev = math.sqrt(variance + self.epsilon)
@@ -311,7 +318,7 @@ class BatchNormalization(Layer):
         new_variance = math.square(new_stddev) - self.epsilon
         return r, d, new_mean, smart_cond(training, lambda: new_variance, lambda: self.moving_variance)
 
-    def _moved_average(self, variable: Any, weight: Any, value: Tensor, training: Any) -> Any:
+    def _moved_average(self, variable: Variable, weight: Tensor, value: Tensor, training: TensorLike) -> Any:
         """Updates an average and its weight if training, and returns the bias-corrected average."""
         momentum = smart_cond(training, lambda: self.renorm_momentum, lambda: 1.0)
         with control_dependencies([value]):
@@ -322,13 +329,13 @@ class BatchNormalization(Layer):
         return input_shape
 
 
-def _moved_towards(variable: Any, value: Any, momentum: Any, read_value: bool = True) -> Any:
+def _moved_towards(variable: Any, value: Tensor, momentum: float | Tensor, read_value: bool = True) -> Any:
     with name_scope(None, "AssignMovingAvg", [variable, value, momentum]) as scope, colocate_with(variable):
         rate = cast_ops.cast(convert_to_tensor(1.0 - momentum, name="decay"), variable.dtype.base_dtype)
         return variable.assign_sub((variable - value) * rate, name=scope, read_value=read_value)
 
 
-def _composed(scale: Any, offset: Any, then_scale: Any, then_offset: Any) -> tuple[Any, Any]:
+def _composed(scale: Tensor | None, offset: Tensor | None, then_scale: Tensor, then_offset: Tensor) -> tuple[Any, Any]:
     """Returns the composition of two affine maps."""
     if then_scale is not None:
         scale, offset = scale * then_scale, offset * then_scale
@@ -360,7 +367,7 @@ def batch_normalization(
     renorm_momentum: TensorLike = 0.99,
     fused: bool | None = None,
     virtual_batch_size: int | None = None,
-    adjustment: Any = None,
+    adjustment: Callable[..., Any] | None = None,
 ) -> Tensor:
     """Normalizes by the batch if `training`, otherwise by moving averages, updated by the collection UPDATE_OPS."""
     options = {key: value for key, value in locals().items() if key not in ("inputs", "training", "reuse")}

@@ -21,7 +21,7 @@ def sizes_of(value: Any, rank: int, name: str) -> tuple[int, ...]:
     return sizes
 
 
-def padding_of(value: Any, causal: bool = False) -> str:
+def padding_of(value: object, causal: bool = False) -> str:
     """Returns the padding in lower case."""
     kind = str(value).lower()
     kinds = ("valid", "same", "causal") if causal else ("valid", "same")
@@ -30,7 +30,7 @@ def padding_of(value: Any, causal: bool = False) -> str:
     return kind
 
 
-def data_format_of(value: Any) -> str:
+def data_format_of(value: object) -> str:
     """Returns the data format in lower case: "channels_last" or "channels_first"."""
     kind = "channels_last" if value is None else str(value).lower()
     if kind not in ("channels_first", "channels_last"):
@@ -43,7 +43,7 @@ def layout(data_format: str, rank: int) -> str:
     return _LAYOUTS[rank][data_format == "channels_first"]
 
 
-def around(spatial: Sequence[Any], data_format: str, batch: Any = 1, channels: Any = 1) -> list[Any]:
+def around(spatial: Sequence[Any], data_format: str, batch: object = 1, channels: object = 1) -> list[Any]:
     """Adds batch and channels to the spatial sizes."""
     return [batch, channels, *spatial] if data_format == "channels_first" else [batch, *spatial, channels]
 

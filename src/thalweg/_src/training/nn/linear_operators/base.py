@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from thalweg._src.base import dtypes
 from thalweg._src.base.dtypes import DTypeLike
 from thalweg._src.base.export import export
+from thalweg._src.base.hook import Hook
 from thalweg._src.base.read_only import ReadOnly
 from thalweg._src.base.shapes import Dimension, Shape, TensorShape, is_fully_defined
 from thalweg._src.base.signatures import parameters_of
@@ -45,22 +46,22 @@ class LinearOperator:
     as `is_square` are True, False, or None for unknown; they are not checked.
     """
 
-    # Subclasses, which the modules that define them install.
-    _adjoint_of: ClassVar[Callable[..., LinearOperator]]
-    _inversion_of: ClassVar[Callable[..., LinearOperator]]
-    _composition_of: ClassVar[Callable[..., LinearOperator]]
-    _lower_triangular_of: ClassVar[Callable[..., LinearOperator]]
+    # Subclasses, set by the modules that define them.
+    _adjoint_of: ClassVar[Hook[Callable[..., LinearOperator]]]
+    _inversion_of: ClassVar[Hook[Callable[..., LinearOperator]]]
+    _composition_of: ClassVar[Hook[Callable[..., LinearOperator]]]
+    _lower_triangular_of: ClassVar[Hook[Callable[..., LinearOperator]]]
 
     def __init__(
         self,
         dtype: DTypeLike,
-        graph_parents: Any = None,
+        graph_parents: Sequence[Any] | None = None,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,
         is_square: bool | None = None,
         name: str | None = None,
-        parameters: Any = None,
+        parameters: dict[str, Any] | None = None,
     ) -> None:
         if is_positive_definite:
             if is_non_singular is False:
@@ -368,7 +369,7 @@ class LinearOperator:
     def _scope(self, name: str, *values: Any) -> name_scope:
         return name_scope(f"{self.name}/{name}", None, values)
 
-    def _operand(self, x: Any, name: str, expected_rows: Dimension, adjoint_arg: bool) -> Tensor:
+    def _operand(self, x: TensorLike, name: str, expected_rows: Dimension, adjoint_arg: bool) -> Tensor:
         tensor = convert_to_tensor(x, dtype=self.dtype, name=name)
         if tensor.dims is not None:
             if len(tensor.dims) < 2:

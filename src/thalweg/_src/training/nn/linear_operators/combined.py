@@ -21,7 +21,7 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.training.nn.linear_operators.base import LinearOperator, common_batch, hinted
 
 
-def _operators(operators: Any) -> list[LinearOperator]:
+def _operators(operators: Sequence[LinearOperator]) -> list[LinearOperator]:
     result = list(operators)
     if not result or not all(isinstance(op, LinearOperator) for op in result):
         raise ValueError(f"operators: expected one LinearOperator or more, received {result}")
@@ -60,7 +60,7 @@ class _ComposedOperator(LinearOperator):
 
     operators = ReadOnly[list[LinearOperator]]("The operators that this one is composed of.")
 
-    def _keep(self, operators: Any, join: str, hints: dict[str, Any]) -> None:
+    def _keep(self, operators: Sequence[LinearOperator], join: str, hints: dict[str, Any]) -> None:
         """Stores the parts; the hints are those of LinearOperator, with its name."""
         self._operators = _operators(operators)
         parents = [tensor for op in self._operators for tensor in op.graph_parents]

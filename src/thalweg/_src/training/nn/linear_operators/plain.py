@@ -31,7 +31,7 @@ from thalweg._src.training.nn.linear_operators.base import DiagonalizedOperator,
 _TYPES = dtypes.FLOATING | dtypes.COMPLEX
 
 
-def elements(value: Any, name: str, rank: int) -> Tensor:
+def elements(value: TensorLike, name: str, rank: int) -> Tensor:
     tensor = convert_to_tensor(value, name=name)
     if tensor.dtype.base_dtype not in _TYPES:
         raise TypeError(f"Argument {name} must have floating or complex elements, got {tensor.dtype.name}.")
@@ -176,7 +176,7 @@ class LinearOperatorDiag(DiagonalizedOperator):
 class _Sized(LinearOperator):
     """The base class of operators that are defined by their sizes."""
 
-    def _keep_sizes(self, rows: Any, columns: Any, batch_shape: Any) -> None:
+    def _keep_sizes(self, rows: TensorLike | None, columns: TensorLike | None, batch_shape: Any) -> None:
         self._rows = _size(rows, "num_rows")
         self._columns = self._rows if columns is None else _size(columns, "num_columns")
         empty = np.zeros(0, np.int32)
@@ -196,7 +196,7 @@ class _Sized(LinearOperator):
         return x if batch == () else add(x, zeros(concat([self._batch, [1, 1]], 0), x.dtype))
 
 
-def _size(value: Any, name: str) -> Tensor:
+def _size(value: TensorLike | None, name: str) -> Tensor:
     tensor = convert_to_tensor(value, dtypes.int32, name=name)
     static_value = constant_value(tensor)
     if tensor.dims not in ((), None) or (static_value is not None and static_value < 0):

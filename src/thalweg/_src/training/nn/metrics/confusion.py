@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from thalweg._src.base import dtypes
 from thalweg._src.base.export import export
 from thalweg._src.graph.convert import convert_to_tensor
@@ -27,12 +25,20 @@ from thalweg._src.training.variables.variable_scope import variable_scope
 # -- truths -----------------------------------------------------------------------------------------------------------
 
 
-def _truths(predictions: Any, labels: Any, weights: Any) -> tuple[Tensor, Tensor, Tensor | None]:
+def _truths(
+    predictions: TensorLike, labels: TensorLike, weights: TensorLike | None
+) -> tuple[Tensor, Tensor, Tensor | None]:
     return matched_ranks(cast(predictions, dtypes.bool), cast(labels, dtypes.bool), weights)
 
 
 def _counted(
-    kind: str, label: bool, prediction: bool, labels: Any, predictions: Any, weights: Any, name: str | None
+    kind: str,
+    label: bool,
+    prediction: bool,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None,
+    name: str | None,
 ) -> Result:
     """Counts, or sums the weights of, the elements with a given label and prediction."""
     with variable_scope(name, kind, [predictions, labels, weights]):
@@ -84,7 +90,7 @@ def false_negatives(
     return _counted("false_negatives", True, False, labels, predictions, weights, name)
 
 
-def _ratio(numerator: Any, rest: Any, name: str) -> Tensor:
+def _ratio(numerator: Tensor, rest: Tensor, name: str) -> Tensor:
     """Returns numerator / (numerator + rest), 0 if both are 0."""
     whole = add(numerator, rest)
     return where(greater(whole, 0.0), divide(numerator, whole), zeros_like(whole), name=name)
@@ -119,7 +125,7 @@ def recall(
 # -- classes ----------------------------------------------------------------------------------------------------------
 
 
-def _flat(tensor: Any) -> Tensor:
+def _flat(tensor: Tensor) -> Tensor:
     return reshape(tensor, [-1]) if tensor.dims is None or len(tensor.dims) > 1 else tensor
 
 
@@ -148,7 +154,7 @@ def mean_per_class_accuracy(
         return value, update
 
 
-def _mean_accuracy(total: Any, count: Any) -> Tensor:
+def _mean_accuracy(total: Tensor, count: Tensor) -> Tensor:
     return reduce_mean(div_no_nan(count, maximum(total, 0.0)), name="mean_accuracy")
 
 
@@ -176,7 +182,7 @@ def mean_iou(
         return across_replicas(_mean_iou, matrix), update
 
 
-def _mean_iou(matrix: Any) -> Tensor:
+def _mean_iou(matrix: Tensor) -> Tensor:
     predicted, labelled = (cast(reduce_sum(matrix, axis), dtypes.float32) for axis in (0, 1))
     both = cast(diag_part(matrix), dtypes.float32)
     either = subtract(add(predicted, labelled), both)

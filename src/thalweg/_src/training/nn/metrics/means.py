@@ -60,12 +60,12 @@ def mean_tensor(values: Any, weights: TensorLike | None = None, name: str | None
         return _averaged(total, count, values, values, number)
 
 
-def _weighted(values: Tensor, weights: Any) -> tuple[Tensor, Tensor]:
+def _weighted(values: Tensor, weights: TensorLike | None) -> tuple[Tensor, Tensor]:
     factors = broadcast_weights(cast(with_rank_of(weights, values), dtypes.float32), values)
     return multiply(values, factors), factors
 
 
-def _averaged(total: Any, count: Any, values: Tensor, sums: Tensor, number: Tensor) -> Result:
+def _averaged(total: Tensor, count: Tensor, values: Tensor, sums: Tensor, number: Tensor) -> Result:
     added = assign_add(total, sums)
     with control_dependencies([values]):
         counted = assign_add(count, number)

@@ -32,7 +32,7 @@ from thalweg._src.training.nn.weights import assert_broadcastable, broadcast_wei
 from thalweg._src.training.variables.assign import assign_add
 
 
-def _at_k(title: str, k: Any, class_id: int | None = None) -> str:
+def _at_k(title: str, k: int | None, class_id: int | None = None) -> str:
     name = f"{title}_at_{'k' if k is None else int(k)}"
     return name if class_id is None else f"{name}_class{class_id}"
 
@@ -65,7 +65,7 @@ def _sparse_sets(labels: SparseTensor, predictions: Tensor) -> SparseTensor:
     return sparse_reshape(labels, concat([sizes, one], 0))
 
 
-def _of_class(ids: Any, class_id: int | None) -> Any:
+def _of_class(ids: Tensor | SparseTensor, class_id: int | None) -> Any:
     """Returns sets restricted to one class; unchanged if no class is given."""
     if class_id is None:
         return ids
@@ -78,19 +78,24 @@ def _of_class(ids: Any, class_id: int | None) -> Any:
     return SparseTensor(members.indices, members.values, sizes)
 
 
-def _both(labels: Any, predictions: Any) -> SparseTensor:
+def _both(labels: TensorLike | SparseTensor, predictions: Tensor | SparseTensor) -> SparseTensor:
     return set_intersection(predictions, labels)
 
 
-def _only_predicted(labels: Any, predictions: Any) -> SparseTensor:
+def _only_predicted(labels: TensorLike | SparseTensor, predictions: Tensor | SparseTensor) -> SparseTensor:
     return set_difference(predictions, labels)
 
 
-def _only_labelled(labels: Any, predictions: Any) -> SparseTensor:
+def _only_labelled(labels: TensorLike | SparseTensor, predictions: Tensor | SparseTensor) -> SparseTensor:
     return set_difference(predictions, labels, aminusb=False)
 
 
-def _sizes(compare: Callable[..., SparseTensor], labels: Any, predictions: Any, weights: Any) -> Tensor:
+def _sizes(
+    compare: Callable[..., SparseTensor],
+    labels: TensorLike | SparseTensor,
+    predictions: Tensor | SparseTensor,
+    weights: TensorLike | None,
+) -> Tensor:
     """Returns the weighted size of a set operation on labels and predictions, for each pair of sets."""
     sizes = cast(set_size(compare(labels, predictions)), dtypes.float64)
     if weights is None:
@@ -248,7 +253,7 @@ def average_precision_at_k(
         return value, update
 
 
-def _valid_labels(labels: Any, predictions: Tensor) -> Any:
+def _valid_labels(labels: TensorLike | SparseTensor, predictions: Tensor) -> Any:
     """Returns the labels, -1 for those that are not a class."""
     labels = convert_to_tensor_or_sparse_tensor(labels)
     classes: Any = shape(predictions)
@@ -257,7 +262,7 @@ def _valid_labels(labels: Any, predictions: Tensor) -> Any:
     return labels.with_values(values) if isinstance(labels, SparseTensor) else values
 
 
-def _average_precision(labels: Any, places: Tensor, k: int) -> Tensor:
+def _average_precision(labels: TensorLike | SparseTensor, places: Tensor, k: int) -> Tensor:
     with name_scope(None, "average_precision", [places]):
         relevant = _sizes(_both, _repeated(labels, k), expand_dims(places, -1), None)
         hits = cumsum(relevant, axis=-1)
@@ -266,7 +271,7 @@ def _average_precision(labels: Any, places: Tensor, k: int) -> Tensor:
         return divide(sums, cast(_relevant(labels, k), dtypes.float64))
 
 
-def _repeated(labels: Any, k: int) -> Any:
+def _repeated(labels: TensorLike | SparseTensor, k: int) -> Any:
     """Repeats the sets of labels k times in a new dimension before the last."""
     if not isinstance(labels, SparseTensor):
         ones = fill(pack([subtract(rank(labels), 1)]), 1)
@@ -279,7 +284,7 @@ def _repeated(labels: Any, k: int) -> Any:
     return once if k == 1 else sparse_concat(-2, [once] * k)
 
 
-def _relevant(labels: Any, k: int) -> Tensor:
+def _relevant(labels: TensorLike | SparseTensor, k: int) -> Tensor:
     """Returns the number of labels, at most k."""
     if isinstance(labels, SparseTensor):
         return minimum(set_size(labels), k)

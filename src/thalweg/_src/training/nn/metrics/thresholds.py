@@ -56,7 +56,11 @@ Counts = list[Any]  # in the order of the requested kinds
 
 
 def _counts(
-    labels: Any, predictions: Any, thresholds: Iterable[float], weights: Any, kinds: Iterable[str]
+    labels: TensorLike,
+    predictions: TensorLike,
+    thresholds: Iterable[float],
+    weights: TensorLike | None,
+    kinds: Iterable[str],
 ) -> tuple[Counts, Counts]:
     """Counts true and false positives and negatives at each threshold; returns the variables and their updates."""
     limits = [float(threshold) for threshold in thresholds]
@@ -121,7 +125,7 @@ def _at_thresholds(
 # -- counts -----------------------------------------------------------------------------------------------------------
 
 
-def _itself(count: Any, name: str) -> Any:
+def _itself(count: Tensor, name: str) -> Any:
     return count.value() if hasattr(count, "value") else count
 
 
@@ -156,7 +160,7 @@ def false_negatives_at_thresholds() -> None:
 # -- shares -----------------------------------------------------------------------------------------------------------
 
 
-def _share(numerator: Any, rest: Any, name: str) -> Tensor:
+def _share(numerator: Tensor, rest: Tensor, name: str) -> Tensor:
     return divide(numerator, add(add(_EPSILON, numerator), rest), name=name)
 
 
@@ -210,7 +214,7 @@ def sensitivity_at_specificity(
     """
     _require_share("specificity", specificity)
 
-    def measure(tp: Any, fn: Any, tn: Any, fp: Any, name: str) -> Tensor:
+    def measure(tp: Tensor, fn: Tensor, tn: Tensor, fp: Tensor, name: str) -> Tensor:
         shares = divide(tn, add(add(tn, fp), _EPSILON))
         place = cast(argmin(absolute(subtract(shares, specificity)), 0), dtypes.int32)
         return divide(tp[place], add(add(tp[place], fn[place]), _EPSILON), name=name)
@@ -237,7 +241,7 @@ def specificity_at_sensitivity(
     """
     _require_share("sensitivity", sensitivity)
 
-    def measure(tp: Any, fn: Any, tn: Any, fp: Any, name: str) -> Tensor:
+    def measure(tp: Tensor, fn: Tensor, tn: Tensor, fp: Tensor, name: str) -> Tensor:
         distances = absolute(subtract(divide(tp, add(add(tp, fn), _EPSILON)), sensitivity))
         nearest = cast(equal(distances, reduce_min(distances)), dtypes.int64)
         place = cast(argmax(cumsum(nearest), 0), dtypes.int32)
@@ -290,7 +294,7 @@ def auc(
     else:
         limits = [-_EPSILON, *sorted(thresholds), 1.0 + _EPSILON]
 
-    def measure(tp: Any, fn: Any, tn: Any, fp: Any, name: str) -> Tensor:
+    def measure(tp: Tensor, fn: Tensor, tn: Tensor, fp: Tensor, name: str) -> Tensor:
         if curve == "PR" and summation_method == "careful_interpolation":
             return _interpolated_area(tp, fp, fn)
         recall = divide(add(tp, _EPSILON), add(add(tp, fn), _EPSILON))
@@ -305,7 +309,7 @@ def auc(
     return collected(value, update, metrics_collections, updates_collections)
 
 
-def _interpolated_area(tp: Any, fp: Any, fn: Any) -> Tensor:
+def _interpolated_area(tp: Tensor, fp: Tensor, fn: Tensor) -> Tensor:
     """Returns the area under the precision-recall curve, with exact interpolation between thresholds.
 
     Between thresholds the number of true positives is linear in that of all positives (Davis and Goadrich, 2006).

@@ -33,10 +33,10 @@ from thalweg._src.training.nn.ragged.value import RaggedTensorValue, constant_va
 
 @export("ragged.constant")
 def constant(
-    pylist: Any,
+    pylist: object,
     dtype: DTypeLike | None = None,
     ragged_rank: int | None = None,
-    inner_shape: Any = None,
+    inner_shape: Sequence[int] | None = None,
     name: str | None = None,
     row_splits_dtype: DTypeLike = dtypes.int64,
 ) -> Any:
@@ -167,7 +167,7 @@ def stack(values: Sequence[Any], axis: int = 0, name: str | None = None) -> Any:
 
 @export("ragged.stack_dynamic_partitions")
 def stack_dynamic_partitions(
-    data: Any, partitions: TensorLike, num_partitions: TensorLike, name: str | None = None
+    data: TensorLike | RaggedTensor, partitions: TensorLike, num_partitions: TensorLike, name: str | None = None
 ) -> RaggedTensor:
     """Returns the elements of each partition as one row.
 
@@ -194,13 +194,13 @@ def gathered(rows: Any, indices: Tensor) -> Any:
     return rows_between(rows.values, starts, limits)
 
 
-def rows_between(values: Any, starts: Tensor, limits: Tensor, step: int = 1) -> RaggedTensor:
+def rows_between(values: RaggedTensor | Tensor, starts: Tensor, limits: Tensor, step: int = 1) -> RaggedTensor:
     """Returns the rows of values between given positions, which may overlap."""
     places = ragged_range(starts, limits, cast(step, starts.dtype), row_splits_dtype=starts.dtype)
     return places.with_values(gathered(values, places.values))
 
 
-def as_ragged(value: Any, ragged_rank: int) -> Any:
+def as_ragged(value: RaggedTensor | Tensor, ragged_rank: int) -> Any:
     """Returns a tensor, or a ragged one with fewer ragged dimensions, with `ragged_rank` ragged dimensions."""
     value = convert_to_tensor_or_ragged_tensor(value)
     if isinstance(value, RaggedTensor):
@@ -241,7 +241,7 @@ def _joined(rows: Sequence[Any], axis: int) -> Any:
     return RaggedTensor(interleaved.values, ends, internal=True)
 
 
-def expanded(value: Any, axis: int) -> Any:
+def expanded(value: RaggedTensor | Tensor, axis: int) -> Any:
     """Adds a dimension of size 1 before an axis."""
     if not isinstance(value, RaggedTensor):
         raise TypeError(f"expected a RaggedTensor, received {value!r}")
@@ -260,7 +260,7 @@ def expanded(value: Any, axis: int) -> Any:
     return value.with_values(dense_or_expanded(value.values, axis - 1))
 
 
-def dense_or_expanded(value: Any, axis: int) -> Any:
+def dense_or_expanded(value: RaggedTensor | Tensor, axis: int) -> Any:
     """Adds a dimension of size 1 to a tensor of either type."""
     return expanded(value, axis) if isinstance(value, RaggedTensor) else expand_dims(value, axis)
 

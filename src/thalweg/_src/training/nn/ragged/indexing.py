@@ -31,7 +31,7 @@ def _without_ellipsis(rows: RaggedTensor, keys: list[Any]) -> list[Any]:
     return [*keys[: places[0]], *[_ALL] * (len(rows.dims) - used), *keys[places[0] + 1 :]]
 
 
-def _index(rows: Any, keys: list[Any]) -> Any:
+def _index(rows: RaggedTensor, keys: list[Any]) -> Any:
     if not isinstance(rows, RaggedTensor):
         return rows[tuple(keys)] if keys else rows
     if not keys:
@@ -74,7 +74,7 @@ def _sliced(rows: RaggedTensor, key: slice) -> RaggedTensor:
     kind, lengths = rows.row_splits.dtype, rows.row_lengths()
     first, last = (zeros_like(lengths), lengths) if step > 0 else (zeros_like(lengths) - 1, lengths - 1)
 
-    def bound(index: Any, default: Any) -> Any:
+    def bound(index: int | Tensor | None, default: int | Tensor | None) -> Any:
         if index is None:
             return default
         place = cast(index, kind)

@@ -170,7 +170,11 @@ def unicode_decode_with_offsets(
 
 @export("strings.unicode_split")
 def unicode_split(
-    input: Any, input_encoding: str, errors: str = "replace", replacement_char: int = 0xFFFD, name: str | None = None
+    input: Any,
+    input_encoding: str,
+    errors: str = "replace",
+    replacement_char: int = 0xFFFD,
+    name: str | None = None,
 ) -> Any:
     """Splits each string into its characters.
 
@@ -183,7 +187,11 @@ def unicode_split(
 
 @export("strings.unicode_split_with_offsets")
 def unicode_split_with_offsets(
-    input: Any, input_encoding: str, errors: str = "replace", replacement_char: int = 0xFFFD, name: str | None = None
+    input: Any,
+    input_encoding: str,
+    errors: str = "replace",
+    replacement_char: int = 0xFFFD,
+    name: str | None = None,
 ) -> tuple[Any, Any]:
     """Splits each string into its characters, and returns the bytes at which they start.
 
@@ -203,7 +211,11 @@ def _characters(points: Any, encoding: str) -> Any:
 
 @implements(unicode.unicode_encode)
 def _unicode_encode(
-    input: Any, output_encoding: str, errors: str = "replace", replacement_char: int = 0xFFFD, name: str | None = None
+    input: Any,
+    output_encoding: str,
+    errors: str = "replace",
+    replacement_char: int = 0xFFFD,
+    name: str | None = None,
 ) -> Any:
     with name_scope(name, "UnicodeEncode"):
         if isinstance(input.values, RaggedTensor):

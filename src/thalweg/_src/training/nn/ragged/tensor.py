@@ -36,6 +36,7 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.runtime.session.fetches import register_session_run_conversion_functions
 from thalweg._src.training.nn.ragged.value import RaggedTensorValue, build, splits_dtype
+from thalweg._src.training.variables.sessions import SessionLike
 
 
 @export("RaggedTensor")
@@ -189,7 +190,7 @@ class RaggedTensor:
     def from_tensor(
         cls,
         tensor: TensorLike,
-        lengths: Any = None,
+        lengths: TensorLike | None = None,
         padding: TensorLike | None = None,
         ragged_rank: int = 1,
         name: str | None = None,
@@ -314,7 +315,9 @@ class RaggedTensor:
         with name_scope(name, "RaggedNestedValueRowIds", [self._row_splits]):
             return tuple(ids_of_splits(splits) for splits in self.nested_row_splits)
 
-    def bounding_shape(self, axis: Any = None, name: str | None = None, out_type: DTypeLike | None = None) -> Tensor:
+    def bounding_shape(
+        self, axis: TensorLike | None = None, name: str | None = None, out_type: DTypeLike | None = None
+    ) -> Tensor:
         """Returns the shape of the smallest dense tensor that holds all rows, or some of its dimensions."""
         with name_scope(name, "RaggedBoundingBox", [self._row_splits]):
             kind = self._row_splits.dtype
@@ -333,11 +336,11 @@ class RaggedTensor:
 
     # -- changes ------------------------------------------------------------------------------------------------------
 
-    def with_values(self, new_values: Any) -> RaggedTensor:
+    def with_values(self, new_values: RaggedTensor | TensorLike) -> RaggedTensor:
         """Returns the same rows with other values."""
         return RaggedTensor(_values(new_values), self._row_splits, internal=True)
 
-    def with_flat_values(self, new_values: Any) -> RaggedTensor:
+    def with_flat_values(self, new_values: RaggedTensor | TensorLike) -> RaggedTensor:
         """Returns the same rows with other values in the innermost ones."""
         inner = self._values.with_flat_values(new_values) if isinstance(self._values, RaggedTensor) else new_values
         return self.with_values(inner)
@@ -381,7 +384,7 @@ class RaggedTensor:
             indices = stack([cast(column, dtypes.int64) for column in coordinates(whole)], 1)
             return SparseTensor(indices, whole.flat_values, self.bounding_shape(out_type=dtypes.int64))
 
-    def eval(self, feed_dict: dict[Any, Any] | None = None, session: Any = None) -> Any:
+    def eval(self, feed_dict: dict[Any, Any] | None = None, session: SessionLike | None = None) -> Any:
         """Evaluates the tensor in the given or the default session and returns its RaggedTensorValue."""
         return self.graph.session_for(session, self._row_splits.name).run(self, feed_dict)
 
@@ -425,7 +428,7 @@ def ids_of_splits(splits: Tensor) -> Tensor:
     return cast(next_rows, splits.dtype) - 1  # type: ignore[no-any-return]
 
 
-def splits_of_ids(ids: Tensor, nrows: Any = None) -> Tensor:
+def splits_of_ids(ids: Tensor, nrows: TensorLike | None = None) -> Tensor:
     """Returns the row splits for sorted row numbers; without a number of rows the last one ends with the values."""
     count = reduce_max(concat([ids + 1, [0]], 0)) if nrows is None else convert_to_tensor(nrows, ids.dtype)
     return from_lengths(unsorted_segment_sum(ids * 0 + 1, ids, count))
@@ -461,7 +464,7 @@ def _values(values: Any) -> Any:
     return values if is_dispatched(values) else convert_to_tensor_or_ragged_tensor(values)
 
 
-def _integers(values: Any, name: str) -> Tensor:
+def _integers(values: TensorLike, name: str) -> Tensor:
     preferred = None if isinstance(values, np.ndarray) else dtypes.int64  # an array has a type already
     tensor = convert_to_tensor(values, preferred_dtype=preferred, name=name)
     if tensor.dtype not in (dtypes.int32, dtypes.int64):
@@ -469,7 +472,7 @@ def _integers(values: Any, name: str) -> Tensor:
     return tensor
 
 
-def _count(values: Any, dtype: DType) -> Tensor:
+def _count(values: TensorLike, dtype: DType) -> Tensor:
     if isinstance(values, RaggedTensor):
         return values.nrows(dtype)
     return shape_of(values, out_type=dtype)[0]
@@ -502,7 +505,7 @@ def _lengths_without(dense: Tensor, padding: Tensor, ragged_rank: int, kind: DTy
 # -- conversion -------------------------------------------------------------------------------------------------------
 
 
-def convert_to_tensor_or_ragged_tensor(value: Any, dtype: DTypeLike | None = None, name: str | None = None) -> Any:
+def convert_to_tensor_or_ragged_tensor(value: object, dtype: DTypeLike | None = None, name: str | None = None) -> Any:
     """Returns a ragged tensor unchanged, the value of one as constants, and everything else as a Tensor."""
     if isinstance(value, RaggedTensor):
         if dtype is not None and dtypes.as_dtype(dtype) is not value.dtype:

@@ -26,11 +26,11 @@ from thalweg._src.training.checkpoint.trackable import Child, children_of, is_tr
 from thalweg._src.training.nn.layers.base import Layer
 from thalweg._src.training.nn.layers.input_spec import InputSpec
 from thalweg._src.training.nn.layers.named import activation_of, initializer_of
-from thalweg._src.training.nn.rnn.sizes import static_size, zeros_like_sizes
+from thalweg._src.training.nn.rnn.sizes import NestedTensors, static_size, zeros_like_sizes
 from thalweg._src.training.variables.initializers import Constant, Zeros
 from thalweg._src.training.variables.partitioners import fixed_size_partitioner
 from thalweg._src.training.variables.variable_scope import ReuseMode, VariableScope, get_variable_scope, variable_scope
-from thalweg._src.training.variables.variables import trainable_variables
+from thalweg._src.training.variables.variables import Variable, trainable_variables
 
 
 @export("nn.rnn_cell.RNNCell", "contrib.rnn.RNNCell")
@@ -42,7 +42,14 @@ class RNNCell(Layer):
     ) -> None:
         super().__init__(trainable=trainable, name=name, dtype=dtype, **kwargs)
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def __call__(
+        self,
+        inputs: NestedTensors,
+        state: NestedTensors,
+        scope: Any = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
         """Runs one step in the variable scope of the first call; returns the output and the new state."""
         if scope is not None:
             with variable_scope(scope, custom_getter=self._track_variable) as opened:
@@ -53,7 +60,7 @@ class RNNCell(Layer):
         with scope:
             return super().__call__(inputs, state, *args, **kwargs)
 
-    def _track_variable(self, getter: Any, *args: Any, **kwargs: Any) -> Any:
+    def _track_variable(self, getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Adds variables that `call` creates by `get_variable` to the variables of the cell."""
         variable = getter(*args, **kwargs)
         for weight in variable if hasattr(variable, "_get_variable_list") else [variable]:
@@ -77,7 +84,7 @@ class RNNCell(Layer):
         """Creates no variables: `call` does."""
 
     def get_initial_state(
-        self, inputs: Any = None, batch_size: TensorLike | None = None, dtype: DTypeLike | None = None
+        self, inputs: NestedTensors = None, batch_size: TensorLike | None = None, dtype: DTypeLike | None = None
     ) -> Any:
         """Returns the state before the first step: zeros for the batch size of the inputs."""
         if inputs is not None:
@@ -103,7 +110,7 @@ class RNNCell(Layer):
             return zeros_like_sizes(self.state_size, batch_size, dtype)
 
 
-def require_cell(argument: str, cell: Any) -> None:
+def require_cell(argument: str, cell: object) -> None:
     """Raises TypeError unless a value can be used as a cell."""
     facts = {
         "'output_size' property is missing": _has(cell, "output_size"),
@@ -117,7 +124,7 @@ def require_cell(argument: str, cell: Any) -> None:
         raise TypeError(f"The argument {argument!r} ({cell}) is not an RNNCell: {', '.join(wrong)}.")
 
 
-def _has(cell: Any, name: str) -> bool:
+def _has(cell: object, name: str) -> bool:
     """Returns whether an attribute exists, without evaluating a property."""
     return hasattr(type(cell), name) or name in getattr(cell, "__dict__", {})
 
@@ -127,12 +134,17 @@ class LayerRNNCell(RNNCell):
     """A cell that creates its variables in `build`, in its own variable scope."""
 
     def __call__(
-        self, inputs: Any, state: Any, scope: str | VariableScope | None = None, *args: Any, **kwargs: Any
+        self,
+        inputs: NestedTensors,
+        state: NestedTensors,
+        scope: str | VariableScope | None = None,
+        *args: Any,
+        **kwargs: Any,
     ) -> Any:
         """Runs one step; the first call creates the variables."""
         return Layer.__call__(self, inputs, state, *args, scope=scope, **kwargs)
 
-    def _input_depth(self, input_shape: Any) -> int:
+    def _input_depth(self, input_shape: ShapeLike) -> int:
         sizes = as_shape(input_shape)
         depth = sizes[-1] if sizes else None
         if depth is None:
@@ -143,7 +155,7 @@ class LayerRNNCell(RNNCell):
         return depth
 
 
-def affine(operands: Sequence[Any], kernel: Any, bias: Any) -> Tensor:
+def affine(operands: Sequence[Any], kernel: Variable | Tensor, bias: Variable | Tensor) -> Tensor:
     """Returns the concatenated operands times the kernel plus the bias."""
     return bias_add(matmul(concat(list(operands), 1) if len(operands) > 1 else operands[0], kernel), bias)
 
@@ -179,7 +191,7 @@ class BasicRNNCell(UnitsCell):
         self._bias = self.add_variable("bias", [self._num_units], initializer=Zeros())
         self.built = True
 
-    def call(self, inputs: TensorLike, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: NestedTensors) -> Any:
         """Runs one step."""
         output = self._activation(affine([inputs, state], self._kernel, self._bias))
         return output, output
@@ -213,7 +225,7 @@ class GRUCell(UnitsCell):
         self._candidate_bias = self.add_variable(names[3], [units], initializer=bias_initializer or Zeros())
         self.built = True
 
-    def call(self, inputs: TensorLike, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: NestedTensors) -> Any:
         """Runs one step."""
         gates = sigmoid(affine([inputs, state], self._gate_kernel, self._gate_bias))
         reset, update = split(gates, 2, axis=1)
@@ -263,7 +275,7 @@ class BasicLSTMCell(UnitsCell):
         self._bias = self.add_variable("bias", [4 * units], initializer=Zeros())
         self.built = True
 
-    def call(self, inputs: TensorLike, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: NestedTensors) -> Any:
         """Runs one step."""
         c, h = state if self._state_is_tuple else split(state, 2, axis=1)
         i, j, f, o = split(affine([inputs, h], self._kernel, self._bias), 4, axis=1)
@@ -327,7 +339,7 @@ class LSTMCell(UnitsCell):
         partitioner = None if shards is None else fixed_size_partitioner(shards)
         return self.add_variable(name, shape, initializer=self._initializer, partitioner=partitioner)
 
-    def call(self, inputs: TensorLike, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: NestedTensors) -> Any:
         """Runs one step."""
         c, h = state if self._state_is_tuple else split(state, [self._num_units, self.output_size], axis=1)
         i, j, f, o = split(affine([inputs, h], self._kernel, self._bias), 4, axis=1)
@@ -398,7 +410,7 @@ class MultiRNNCell(RNNCell):
         with name_scope(f"{type(self).__name__}ZeroState", values=[batch_size]):
             return tuple(cell.zero_state(batch_size, dtype) for cell in self._cells)
 
-    def call(self, inputs: TensorLike, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: NestedTensors) -> Any:
         """Runs one step of every cell."""
         if not self._state_is_tuple:
             state = split(state, [cell.state_size for cell in self._cells], axis=1)

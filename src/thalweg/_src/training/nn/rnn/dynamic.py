@@ -22,7 +22,7 @@ from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.training.nn.rnn.cells import RNNCell, require_cell
-from thalweg._src.training.nn.rnn.sizes import static_shape, static_size, swap_batch_and_time, zeros_of
+from thalweg._src.training.nn.rnn.sizes import NestedTensors, static_shape, static_size, swap_batch_and_time, zeros_of
 from thalweg._src.training.nn.rnn.steps import (
     batch_size_of,
     checked_lengths,
@@ -38,9 +38,9 @@ from thalweg._src.training.variables.variable_scope import VariableScope, variab
 @export("nn.dynamic_rnn")
 def dynamic_rnn(
     cell: RNNCell,
-    inputs: Any,
+    inputs: NestedTensors,
     sequence_length: TensorLike | None = None,
-    initial_state: Any = None,
+    initial_state: NestedTensors = None,
     dtype: DTypeLike | None = None,
     parallel_iterations: int | None = None,
     swap_memory: bool = False,
@@ -74,7 +74,7 @@ def dynamic_rnn(
 class _Sequences:
     """Inputs of one length and batch size, [time, batch, ...]."""
 
-    def __init__(self, structure: Any, tensors: list[Tensor], batch_size: Any) -> None:
+    def __init__(self, structure: NestedTensors, tensors: list[Tensor], batch_size: TensorLike) -> None:
         self._structure = structure
         self._tensors = tensors
         self._batch_size = batch_size
@@ -97,7 +97,12 @@ class _Sequences:
         self._steps: Any = shape_of(tensors[0])[0]
 
     def run(
-        self, cell: Any, state: Any, lengths: Tensor | None, dtype: Any, options: dict[str, Any]
+        self,
+        cell: RNNCell,
+        state: NestedTensors,
+        lengths: Tensor | None,
+        dtype: DTypeLike | None,
+        options: dict[str, Any],
     ) -> tuple[Any, Any]:
         """Runs a cell over all steps."""
         kind, batch = state_dtype(dtype, state), self._batch_size
@@ -122,7 +127,7 @@ class _Sequences:
                 for number, size in enumerate(sizes)
             )
 
-        def step(time: Tensor, arrays: Any, state: Any) -> tuple[Any, Any, Any]:
+        def step(time: Tensor, arrays: NestedTensors, state: NestedTensors) -> tuple[Any, Any, Any]:
             current = self._read(sources, time)
             if lengths is None:
                 output, state = cell(current, state)
@@ -158,10 +163,10 @@ class _Sequences:
 def bidirectional_dynamic_rnn(
     cell_fw: RNNCell,
     cell_bw: RNNCell,
-    inputs: Any,
+    inputs: NestedTensors,
     sequence_length: TensorLike | None = None,
-    initial_state_fw: Any = None,
-    initial_state_bw: Any = None,
+    initial_state_fw: NestedTensors = None,
+    initial_state_bw: NestedTensors = None,
     dtype: DTypeLike | None = None,
     parallel_iterations: int | None = None,
     swap_memory: bool = False,
@@ -178,7 +183,7 @@ def bidirectional_dynamic_rnn(
     require_cell("cell_bw", cell_bw)
     time_axis, batch_axis = (0, 1) if time_major else (1, 0)
 
-    def backward(tensor: Any) -> Tensor:
+    def backward(tensor: Tensor) -> Tensor:
         if sequence_length is None:
             return reverse(tensor, [time_axis])
         return reverse_sequence(tensor, sequence_length, seq_axis=time_axis, batch_axis=batch_axis)
@@ -228,7 +233,14 @@ def raw_rnn(
         tensors = [tensor for tensor in nest.flatten(next_input) if isinstance(tensor, Tensor)]
         emitted, zero_emit = _output_arrays(cell, emit_structure, state, batch_size_of(tensors, axis=0))
 
-        def step(time: Any, finished: Any, current: Any, emitted: Any, state: Any, loop_state: Any) -> tuple[Any, ...]:
+        def step(
+            time: Any,
+            finished: Tensor,
+            current: NestedTensors,
+            emitted: NestedTensors,
+            state: NestedTensors,
+            loop_state: object,
+        ) -> tuple[Any, ...]:
             output, cell_state = cell(current, state)
             nest.assert_same_structure(state, cell_state)
             nest.assert_same_structure(cell.output_size, output)
@@ -253,11 +265,13 @@ def raw_rnn(
         return emitted, state, None if first_loop_state is None else loop_state
 
 
-def _as_tensor(value: Any) -> Any:
+def _as_tensor(value: TensorLike) -> Any:
     return value if isinstance(value, TensorArray) else convert_to_tensor(value)
 
 
-def _output_arrays(cell: Any, structure: Any, state: Any, batch_size: Any) -> tuple[Any, Any]:
+def _output_arrays(
+    cell: RNNCell, structure: NestedTensors, state: NestedTensors, batch_size: TensorLike
+) -> tuple[Any, Any]:
     """Returns TensorArrays for the emitted outputs, and the zeros that finished examples emit."""
     if structure is None:
         structure = cell.output_size

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from thalweg._src.base import dtypes
+from thalweg._src.base.dtypes import DTypeLike
 from thalweg._src.base.export import export
-from thalweg._src.base.shapes import Shape, as_shape, concatenate
+from thalweg._src.base.shapes import Shape, ShapeLike, as_shape, concatenate
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.ops.concat import concat
@@ -15,8 +16,12 @@ from thalweg._src.graph.ops.sequences import range as range_of
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 
+# A tensor, or tuples, named tuples, lists and dictionaries of nests: a state, an input or an output of a cell, or their
+# sizes. The form is that of the cell's `state_size` and `output_size`, which no static type knows.
+NestedTensors: TypeAlias = Any
 
-def static_size(value: Any) -> int | None:
+
+def static_size(value: TensorLike | ShapeLike) -> int | None:
     """Returns the static value of a number of examples or steps, given as an integer or a tensor; None if unknown."""
     if isinstance(value, Tensor):
         scalar = constant_value(value)
@@ -25,7 +30,7 @@ def static_size(value: Any) -> int | None:
     return sizes[0] if sizes else None
 
 
-def static_shape(batch_size: Any, size: Any) -> Shape:
+def static_shape(batch_size: Any, size: TensorLike | ShapeLike) -> Shape:
     """Returns the static shape of a batch of elements of a size."""
     sizes: Shape
     if isinstance(size, Tensor):
@@ -36,7 +41,7 @@ def static_shape(batch_size: Any, size: Any) -> Shape:
     return concatenate((static_size(batch_size),), sizes)
 
 
-def zeros_of(batch_size: Any, size: Any, dtype: Any) -> Tensor:
+def zeros_of(batch_size: TensorLike, size: TensorLike | ShapeLike, dtype: DTypeLike) -> Tensor:
     """Returns zeros for a batch of elements of a size."""
     static = static_shape(batch_size, size)
     if static is not None and None not in static:
@@ -48,7 +53,7 @@ def zeros_of(batch_size: Any, size: Any, dtype: Any) -> Tensor:
     return result
 
 
-def zeros_like_sizes(sizes: Any, batch_size: Any, dtype: Any) -> Any:
+def zeros_like_sizes(sizes: NestedTensors, batch_size: TensorLike, dtype: DTypeLike) -> Any:
     """Returns a structure of zeros for a structure of sizes."""
     return nest.map_structure(lambda size: zeros_of(batch_size, size, dtype), sizes)
 

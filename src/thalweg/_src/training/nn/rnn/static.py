@@ -15,7 +15,7 @@ from thalweg._src.graph.ops.pad_tile import reverse_sequence
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.training.nn.rnn.cells import RNNCell, require_cell
-from thalweg._src.training.nn.rnn.sizes import zeros_of
+from thalweg._src.training.nn.rnn.sizes import NestedTensors, zeros_of
 from thalweg._src.training.nn.rnn.steps import batch_size_of, initial_state_of, masked_step, rnn_scope, state_dtype
 from thalweg._src.training.variables.variable_scope import VariableScope, variable_scope
 
@@ -23,8 +23,8 @@ from thalweg._src.training.variables.variable_scope import VariableScope, variab
 @export("nn.static_rnn", "contrib.rnn.static_rnn")
 def static_rnn(
     cell: RNNCell,
-    inputs: Any,
-    initial_state: Any = None,
+    inputs: NestedTensors,
+    initial_state: NestedTensors = None,
     dtype: DTypeLike | None = None,
     sequence_length: TensorLike | None = None,
     scope: str | VariableScope | None = None,
@@ -68,7 +68,7 @@ def static_rnn(
     return outputs, state
 
 
-def _call(cell: Any, current: Any, state: Any) -> Any:
+def _call(cell: RNNCell, current: NestedTensors, state: NestedTensors) -> Any:
     return lambda: cell(current, state)
 
 
@@ -76,7 +76,7 @@ def _like(time: int, lengths: Any) -> Any:
     return convert_to_tensor(time, lengths.dtype)
 
 
-def _require_steps(inputs: Any) -> None:
+def _require_steps(inputs: NestedTensors) -> None:
     if not nest.is_nested(inputs):
         raise TypeError("inputs must be a sequence")
     if not inputs:
@@ -105,9 +105,9 @@ def _batch_size(inputs: list[Any]) -> Any:
 @export("nn.static_state_saving_rnn", "contrib.rnn.static_state_saving_rnn")
 def static_state_saving_rnn(
     cell: RNNCell,
-    inputs: Any,
-    state_saver: Any,
-    state_name: Any,
+    inputs: NestedTensors,
+    state_saver: NestedTensors,
+    state_name: NestedTensors,
     sequence_length: TensorLike | None = None,
     scope: str | VariableScope | None = None,
 ) -> tuple[list[Any], Any]:
@@ -136,7 +136,7 @@ def static_state_saving_rnn(
     return outputs, state
 
 
-def _reversed(inputs: list[Any], lengths: Any) -> list[Any]:
+def _reversed(inputs: list[Any], lengths: TensorLike | None) -> list[Any]:
     """Reverses the steps, each example up to its length."""
     if lengths is None:
         return list(reversed(inputs))
@@ -152,9 +152,9 @@ def _reversed(inputs: list[Any], lengths: Any) -> list[Any]:
 def static_bidirectional_rnn(
     cell_fw: RNNCell,
     cell_bw: RNNCell,
-    inputs: Any,
-    initial_state_fw: Any = None,
-    initial_state_bw: Any = None,
+    inputs: NestedTensors,
+    initial_state_fw: NestedTensors = None,
+    initial_state_bw: NestedTensors = None,
     dtype: DTypeLike | None = None,
     sequence_length: TensorLike | None = None,
     scope: str | VariableScope | None = None,

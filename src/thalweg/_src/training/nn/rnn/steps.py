@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from thalweg._src.base import dtypes
+from thalweg._src.base.dtypes import DTypeLike
 from thalweg._src.base.errors import require_kind
 from thalweg._src.graph import nest
 from thalweg._src.graph.control_flow.context import Loop
 from thalweg._src.graph.control_flow.tensor_array import TensorArray
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.ops.cast import cast
 from thalweg._src.graph.ops.comparison import equal, greater_equal
 from thalweg._src.graph.ops.identity import identity
@@ -22,11 +24,14 @@ from thalweg._src.graph.ops.reshape import shape as shape_of
 from thalweg._src.graph.ops.where import where
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
+from thalweg._src.training.nn.rnn.cells import RNNCell
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 from thalweg._src.training.variables.variable_scope import VariableScope, variable_scope
 
 
 @contextlib.contextmanager
-def rnn_scope(scope: Any, default: str = "rnn") -> Iterator[VariableScope]:
+def rnn_scope(scope: str | VariableScope | None, default: str = "rnn") -> Iterator[VariableScope]:
     """Opens the variable scope of a loop; weights created in it are read once, before the loop.
 
     Inside a `while_loop` of the program they are read in each iteration, which may train them.
@@ -39,7 +44,7 @@ def rnn_scope(scope: Any, default: str = "rnn") -> Iterator[VariableScope]:
         yield opened
 
 
-def _same_device(operation: Any) -> Any:
+def _same_device(operation: Operation) -> Any:
     return operation.device
 
 
@@ -55,7 +60,9 @@ def batch_size_of(tensors: Sequence[Tensor], axis: int = 1) -> Any:
     return shape_of(tensors[0])[axis]
 
 
-def initial_state_of(cell: Any, initial_state: Any, batch_size: Any, dtype: Any) -> Any:
+def initial_state_of(
+    cell: RNNCell, initial_state: NestedTensors, batch_size: TensorLike, dtype: DTypeLike | None
+) -> Any:
     """Returns the given state as tensors, or the zero state of the cell."""
     if initial_state is not None:
         return nest.map_structure(lambda s: s if isinstance(s, TensorArray) else convert_to_tensor(s), initial_state)
@@ -66,7 +73,7 @@ def initial_state_of(cell: Any, initial_state: Any, batch_size: Any, dtype: Any)
     return cell.zero_state(batch_size, dtype)
 
 
-def state_dtype(dtype: Any, state: Any) -> Any:
+def state_dtype(dtype: DTypeLike | None, state: NestedTensors) -> Any:
     """Returns the dtype of the outputs: the given one, or that of the state."""
     if dtype is not None:
         return dtypes.as_dtype(dtype)
@@ -78,7 +85,7 @@ def state_dtype(dtype: Any, state: Any) -> Any:
     return kinds.pop()
 
 
-def checked_lengths(sequence_length: Any, batch_size: Any) -> Tensor:
+def checked_lengths(sequence_length: TensorLike, batch_size: TensorLike) -> Tensor:
     """Returns the lengths as an int32 vector; the step fails if there is not one for each example."""
     lengths: Tensor = cast(convert_to_tensor(sequence_length), dtypes.int32)
     if lengths.dims is not None and len(lengths.dims) != 1:
@@ -95,10 +102,10 @@ def checked_lengths(sequence_length: Any, batch_size: Any) -> Tensor:
         return identity(lengths, name="CheckSeqLen")
 
 
-def select_finished(finished: Tensor, before: Any, after: Any) -> Any:
+def select_finished(finished: Tensor, before: NestedTensors, after: NestedTensors) -> Any:
     """Returns `before` for the examples that are finished and `after` for the others, in a structure of tensors."""
 
-    def choose(old: Any, new: Any) -> Any:
+    def choose(old: NestedTensors, new: NestedTensors) -> Any:
         if isinstance(old, TensorArray) or old.dims == ():
             return new
         return where(finished, old, new)
@@ -107,7 +114,9 @@ def select_finished(finished: Tensor, before: Any, after: Any) -> Any:
     return nest.pack_sequence_as(before, flat)
 
 
-def masked_step(lengths: Tensor, time: Any, zero_output: Any, state: Any, call: Callable[[], Any]) -> tuple[Any, Any]:
+def masked_step(
+    lengths: Tensor, time: TensorLike, zero_output: NestedTensors, state: NestedTensors, call: Callable[[], Any]
+) -> tuple[Any, Any]:
     """Runs one step; examples whose sequence has ended output zeros and keep their state."""
     output, following = call()
     nest.assert_same_structure(zero_output, output)

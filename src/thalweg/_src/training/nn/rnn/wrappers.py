@@ -25,6 +25,7 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.training.nn.dropout import dropout
 from thalweg._src.training.nn.rnn.cells import LSTMStateTuple, RNNCell, require_cell
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 from thalweg._src.training.variables.variable_scope import VariableScope
 
 
@@ -60,18 +61,23 @@ class CellWrapper(RNNCell):
             return self.cell.zero_state(batch_size, dtype)
 
     def __call__(
-        self, inputs: TensorLike, state: Any, scope: str | VariableScope | None = None, *args: Any, **kwargs: Any
+        self,
+        inputs: TensorLike,
+        state: NestedTensors,
+        scope: str | VariableScope | None = None,
+        *args: Any,
+        **kwargs: Any,
     ) -> Any:
         """Runs one step."""
         if scope is not None:
             kwargs["scope"] = scope
         return self._step(inputs, state, *args, **kwargs)
 
-    def _step(self, inputs: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
+    def _step(self, inputs: NestedTensors, state: NestedTensors, *args: Any, **kwargs: Any) -> Any:
         return self.cell(inputs, state, *args, **kwargs)
 
 
-def _default_dropout_filter(substate: Any) -> Any:
+def _default_dropout_filter(substate: NestedTensors) -> Any:
     """Returns which parts of a state get dropout by default: all but the cell state of an LSTM."""
     if isinstance(substate, LSTMStateTuple):
         return LSTMStateTuple(False, True)
@@ -128,7 +134,7 @@ class DropoutWrapper(CellWrapper):
         self._noise["state"] = self._noises("state", cell.state_size, dtype)
         self._noise["output"] = self._noises("output", cell.output_size, dtype)
 
-    def _noises(self, where: str, sizes: Any, dtype: Any) -> list[Tensor]:
+    def _noises(self, where: str, sizes: NestedTensors, dtype: DTypeLike) -> list[Tensor]:
         """Returns the noise of all steps, shared by all examples of a batch."""
         return [
             random_uniform(
@@ -144,11 +150,11 @@ class DropoutWrapper(CellWrapper):
         digest = hashlib.md5(f"{self._seed}{where}_{number}".encode(), usedforsecurity=False).hexdigest()
         return int(digest[:8], 16) & 0x7FFFFFFF
 
-    def _drop(self, where: str, keep_prob: Any, values: Any, chosen: Any = None) -> Any:
+    def _drop(self, where: str, keep_prob: Any, values: NestedTensors, chosen: NestedTensors = None) -> Any:
         """Applies dropout to the selected leaves of a structure."""
         counter = itertools.count()
 
-        def drop(value: Any, is_dropped: Any) -> Any:
+        def drop(value: NestedTensors, is_dropped: NestedTensors) -> Any:
             number = next(counter)
             if is_dropped is False:
                 return value
@@ -159,7 +165,7 @@ class DropoutWrapper(CellWrapper):
             result.set_shape(value.dims)
             return result
 
-        def walk(value: Any, choice: Any) -> Any:
+        def walk(value: NestedTensors, choice: NestedTensors) -> Any:
             if not nest.is_nested(value):
                 return drop(value, choice)
             choices = choice if nest.is_nested(choice) else nest.map_structure(lambda _: choice, value)
@@ -168,7 +174,7 @@ class DropoutWrapper(CellWrapper):
 
         return walk(values, chosen)
 
-    def _chosen(self, state: Any) -> Any:
+    def _chosen(self, state: NestedTensors) -> Any:
         """Returns which parts of a state get dropout: all, none, or a structure of booleans."""
         answer = self._filter(state)
         if not isinstance(answer, bool):
@@ -177,7 +183,7 @@ class DropoutWrapper(CellWrapper):
             return answer
         return [self._chosen(substate) for substate in nest.children(state)]
 
-    def _step(self, inputs: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
+    def _step(self, inputs: NestedTensors, state: NestedTensors, *args: Any, **kwargs: Any) -> Any:
         if _drops(self._input_keep_prob):
             inputs = self._drop("input", self._input_keep_prob, inputs)
         output, state = self.cell(inputs, state, *args, **kwargs)
@@ -188,7 +194,7 @@ class DropoutWrapper(CellWrapper):
         return output, state
 
 
-def _probability(name: str, value: Any) -> Any:
+def _probability(name: str, value: TensorLike) -> Any:
     tensor = convert_to_tensor(value)
     static_probability = constant_value(tensor)
     if static_probability is None:
@@ -198,7 +204,7 @@ def _probability(name: str, value: Any) -> Any:
     return float(static_probability)
 
 
-def _drops(keep_prob: Any) -> bool:
+def _drops(keep_prob: float | Tensor) -> bool:
     return not isinstance(keep_prob, numbers.Real) or keep_prob < 1
 
 
@@ -210,12 +216,12 @@ class ResidualWrapper(CellWrapper):
         super().__init__(cell, **kwargs)
         self._residual_fn = residual_fn
 
-    def _step(self, inputs: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
+    def _step(self, inputs: NestedTensors, state: NestedTensors, *args: Any, **kwargs: Any) -> Any:
         outputs, state = self.cell(inputs, state, *args, **kwargs)
         return (self._residual_fn or _added)(inputs, outputs), state
 
 
-def _added(inputs: Any, outputs: Any) -> Any:
+def _added(inputs: NestedTensors, outputs: NestedTensors) -> Any:
     nest.assert_same_structure(inputs, outputs)
     for step_input, output in zip(nest.flatten(inputs), nest.flatten(outputs)):
         step_input.get_shape().assert_is_compatible_with(output.get_shape())
@@ -235,6 +241,6 @@ class DeviceWrapper(CellWrapper):
         with device_scope(self._device):
             return super().zero_state(batch_size, dtype)
 
-    def _step(self, inputs: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
+    def _step(self, inputs: NestedTensors, state: NestedTensors, *args: Any, **kwargs: Any) -> Any:
         with device_scope(self._device):
             return self.cell(inputs, state, *args, **kwargs)

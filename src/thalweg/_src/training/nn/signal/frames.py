@@ -35,7 +35,7 @@ from thalweg._src.training.nn.signal.windows import hann_window, vorbis_window
 Window = Callable[..., Tensor]
 
 
-def _number(value: Any, name: str) -> Any:
+def _number(value: TensorLike, name: str) -> Any:
     """Returns an integer if its value is known statically, otherwise a scalar tensor."""
     tensor = convert_to_tensor(value, name=name)
     tensor.shape.assert_has_rank(0)
@@ -147,7 +147,7 @@ def _require_rank(tensor: Tensor, rank: int) -> None:
         raise ValueError(f"Shape {tensor.shape} must have rank at least {rank}")
 
 
-def _fft_length(fft_length: Any, frame_length: Any) -> Any:
+def _fft_length(fft_length: Any, frame_length: TensorLike) -> Any:
     """Returns the length of a transform: the given one, or the smallest power of two that encloses a frame."""
     if fft_length is not None:
         return _number(fft_length, "fft_length")
@@ -205,7 +205,7 @@ def inverse_stft_window_fn(
 ) -> Callable[[Any, Any], Tensor]:
     """Returns a window function for inverse_stft: the forward window, divided by the overlapped sum of its squares."""
 
-    def window(frame_length: Any, dtype: DType) -> Tensor:
+    def window(frame_length: TensorLike, dtype: DType) -> Tensor:
         with name_scope(name, "inverse_stft_window_fn", [frame_length]):
             step, length = _number(frame_step, "frame_step"), _number(frame_length, "frame_length")
             forward = forward_window_fn(length, dtype=dtype)

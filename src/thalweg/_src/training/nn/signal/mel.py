@@ -21,7 +21,7 @@ _BREAK_HERTZ = 700.0
 _HIGH_FREQUENCY_Q = 1127.0
 
 
-def _as_mel(hertz: Any) -> Tensor:
+def _as_mel(hertz: Tensor) -> Tensor:
     return _HIGH_FREQUENCY_Q * math.log(1.0 + hertz / _BREAK_HERTZ)
 
 

@@ -22,7 +22,7 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 
 
-def _length(window_length: Any, dtype: Any) -> tuple[Tensor, DType]:
+def _length(window_length: TensorLike, dtype: DTypeLike) -> tuple[Tensor, DType]:
     """Returns the length as a scalar, and the dtype, which must be floating."""
     kind = dtypes.as_dtype(dtype)
     if not kind.is_floating:
@@ -49,7 +49,13 @@ def hamming_window(
 
 
 def _raised_cosine(
-    name: str | None, default: str, window_length: Any, periodic: Any, dtype: Any, middle: float, swing: float
+    name: str | None,
+    default: str,
+    window_length: TensorLike,
+    periodic: TensorLike,
+    dtype: DTypeLike,
+    middle: float,
+    swing: float,
 ) -> Tensor:
     with name_scope(name, default, [window_length, periodic]):
         length, kind = _length(window_length, dtype)
