@@ -79,7 +79,7 @@ class AsyncReplicasOptimizer(WrappingOptimizer):
         )
 
     def _measured_update(
-        self, seen: Tensor, global_step: Any, apply: Callable[[], Operation]
+        self, seen: Tensor, global_step: Variable, apply: Callable[[], Operation]
     ) -> tuple[Tensor, Operation]:
         """Returns the staleness of the gradients, and the operation that applies them unless they are too old."""
 

@@ -16,12 +16,16 @@ from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graphdef import write_graph
 from thalweg._src.graph.scopes import GraphKeys, get_collection
 from thalweg._src.training.checkpoint.meta_graph import export_meta_graph
+from thalweg._src.training.checkpoint.saver import Saver
 from thalweg._src.training.checkpoint_interval import LONGEST, CheckpointInterval
+from thalweg._src.training.input.coordinator import Coordinator
 from thalweg._src.training.observe.file_writer import FileWriterCache
 from thalweg._src.training.report_hooks import add_status
+from thalweg._src.training.scaffold import Scaffold
 from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
 from thalweg._src.training.step_hooks import required_global_step
 from thalweg._src.training.timers import SecondOrStepTimer
+from thalweg._src.training.variables.sessions import SessionLike
 
 AUTOMATIC = "auto"
 PAUSES = "pauses_of_updates"  # collection of the names of operations: one that pauses updates, then one that resumes
@@ -36,13 +40,13 @@ class CheckpointSaverListener:
     def begin(self) -> None:
         """Called before there is a session."""
 
-    def before_save(self, session: Any, global_step_value: int) -> None:
+    def before_save(self, session: SessionLike, global_step_value: int) -> None:
         """Called before a checkpoint is written."""
 
-    def after_save(self, session: Any, global_step_value: int) -> bool | None:
+    def after_save(self, session: SessionLike, global_step_value: int) -> bool | None:
         """Called when a checkpoint is on disk; returning True stops training."""
 
-    def end(self, session: Any, global_step_value: int) -> None:
+    def end(self, session: SessionLike, global_step_value: int) -> None:
         """Called when training ends."""
 
 
@@ -66,9 +70,9 @@ class CheckpointSaverHook(SessionRunHook):
         checkpoint_dir: PathLike,
         save_secs: float | str | None = None,
         save_steps: int | None = None,
-        saver: Any = None,
+        saver: Saver | None = None,
         checkpoint_basename: str = "model.ckpt",
-        scaffold: Any = None,
+        scaffold: Scaffold | None = None,
         listeners: Sequence[CheckpointSaverListener] | None = None,
         save_graph_def: bool = True,
         asynchronous: bool = False,
@@ -100,7 +104,7 @@ class CheckpointSaverHook(SessionRunHook):
         for listener in self._listeners:
             listener.begin()
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
         if self._interval is not None:
             self._interval.begin()
         step = int(session.run(self._global_step))
@@ -127,7 +131,7 @@ class CheckpointSaverHook(SessionRunHook):
         if stops:
             run_context.request_stop()
 
-    def end(self, session: Any) -> None:
+    def end(self, session: SessionLike) -> None:
         step = int(session.run(self._global_step))
         if step != self._timer.last_triggered_step():
             self._save(session, step)
@@ -140,7 +144,7 @@ class CheckpointSaverHook(SessionRunHook):
 
     # -- saving -------------------------------------------------------------------------------------------------------
 
-    def _save(self, session: Any, step: int) -> bool:
+    def _save(self, session: SessionLike, step: int) -> bool:
         """Saves a checkpoint; returns whether a listener requests to stop."""
         stops = self._finish(session)
         start = time.monotonic()
@@ -160,7 +164,7 @@ class CheckpointSaverHook(SessionRunHook):
         self._count(time.monotonic() - start)
         return stops
 
-    def _finish(self, session: Any) -> bool:
+    def _finish(self, session: SessionLike) -> bool:
         """Waits for the save in progress, if there is one, and notifies the listeners."""
         if self._written is None:
             return False
@@ -171,7 +175,7 @@ class CheckpointSaverHook(SessionRunHook):
         self._count(stood + _SLOWDOWN * (end - start) + time.monotonic() - end)
         return stops
 
-    def _notify(self, session: Any, step: int) -> bool:
+    def _notify(self, session: SessionLike, step: int) -> bool:
         add_status(self._summary_writer, "CHECKPOINT", step, self._save_path)
         answers = [listener.after_save(session, step) for listener in self._listeners]
         return any(answers)
@@ -202,7 +206,7 @@ class CheckpointSaverHook(SessionRunHook):
 
 
 @contextlib.contextmanager
-def paused_updates(session: Any) -> Iterator[None]:
+def paused_updates(session: SessionLike) -> Iterator[None]:
     """Keeps synchronous optimizers from updating variables, so that a checkpoint has all of an update or none of it."""
     names = session.graph.get_collection(PAUSES)
     pauses, resumptions = ([session.graph.get_operation_by_name(name) for name in names[i::2]] for i in (0, 1))

@@ -13,6 +13,7 @@ from thalweg._src.base.errors import require_members
 from thalweg._src.base.export import export
 from thalweg._src.base.shapes import num_elements
 from thalweg._src.cluster.distributed.cluster_spec import ClusterSpec
+from thalweg._src.graph.operation import Operation
 
 STANDARD_PS_OPS = (
     "Variable",
@@ -46,7 +47,7 @@ class RandomStrategy:
         self._num_tasks = num_ps_tasks
         self._seed = seed
 
-    def __call__(self, op: Any) -> int:
+    def __call__(self, op: Operation) -> int:
         """Returns the task of an operation."""
         digest = hashlib.md5(f"{op.name}_{self._seed}".encode(), usedforsecurity=False).digest()
         return int.from_bytes(digest, "big") % self._num_tasks
@@ -64,7 +65,7 @@ class GreedyLoadBalancingStrategy:
         self._load_fn = load_fn
         self._loads = [0.0] * num_tasks
 
-    def __call__(self, op: Any) -> int:
+    def __call__(self, op: Operation) -> int:
         """Returns the task of an operation."""
         task = min(range(len(self._loads)), key=self._loads.__getitem__)
         self._loads[task] += self._load_fn(op)
@@ -72,7 +73,7 @@ class GreedyLoadBalancingStrategy:
 
 
 @export("contrib.training.byte_size_load_fn")
-def byte_size_load_fn(op: Any) -> float:
+def byte_size_load_fn(op: Operation) -> float:
     """Returns the size of a variable in bytes, given its handle.
 
     Args:
@@ -97,7 +98,7 @@ def replica_device_setter(
     ps_device: str = "/job:ps",
     worker_device: str = "/job:worker",
     merge_devices: bool = True,
-    cluster: Any = None,
+    cluster: object = None,
     ps_ops: Sequence[str] | None = None,
     ps_strategy: Strategy | None = None,
 ) -> Callable[[Any], str] | None:
@@ -127,9 +128,9 @@ def replica_device_setter(
     served = frozenset(STANDARD_PS_OPS if ps_ops is None else ps_ops)
     servers, worker = DeviceSpec.from_string(ps_device or ""), DeviceSpec.from_string(worker_device or "")
 
-    def choose(op: Any) -> str:
+    def choose(op: Operation) -> str:
         if op.device and not merge_devices:
-            return op.device  # type: ignore[no-any-return]
+            return op.device
         asked = DeviceSpec.from_string(op.device or "")
         if not (ps_device and op.type in served):
             return worker.make_merged_spec(asked).to_string()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src.base import errors, logging
@@ -10,9 +11,13 @@ from thalweg._src.base.export import export
 from thalweg._src.graph.ops import replica_groups as ops
 from thalweg._src.graph.scopes import device, name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.training.input.coordinator import Coordinator
+from thalweg._src.training.optimizers.moving_averages import ExponentialMovingAverage
 from thalweg._src.training.optimizers.optimizer import Optimizer
 from thalweg._src.training.session_run_hook import SessionRunHook
 from thalweg._src.training.sync_replicas import SyncReplicasHook, SyncReplicasOptimizer
+from thalweg._src.training.variables.sessions import SessionLike
+from thalweg._src.training.variables.variables import Variable
 
 
 @export("train.experimental.ElasticReplicasOptimizer")
@@ -28,8 +33,8 @@ class ElasticReplicasOptimizer(SyncReplicasOptimizer):
         opt: Optimizer,
         min_replicas: int = 1,
         backup_replicas: int = 0,
-        variable_averages: Any = None,
-        variables_to_average: Any = None,
+        variable_averages: ExponentialMovingAverage | None = None,
+        variables_to_average: Sequence[Variable] | None = None,
         name: str = "elastic_replicas",
     ) -> None:
         if backup_replicas < 0:
@@ -61,7 +66,7 @@ class _ElasticHook(SyncReplicasHook):
 
     _optimizer: ElasticReplicasOptimizer
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
         join_op = self._optimizer._join_op
 
         def hold() -> None:

@@ -16,10 +16,12 @@ from thalweg._src.graph.ops.update_records import claim_updates_op, record_updat
 from thalweg._src.graph.scopes import colocate_with, control_dependencies, device, name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.training.consistency import atomic_updates
+from thalweg._src.training.input.coordinator import Coordinator
 from thalweg._src.training.optimizers.optimizer import Optimizer
 from thalweg._src.training.optimizers.wrapping import WrappingOptimizer
 from thalweg._src.training.session_layers import current_call
 from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook
+from thalweg._src.training.variables.sessions import SessionLike
 from thalweg._src.training.variables.variables import Variable
 
 
@@ -126,7 +128,7 @@ class ExactlyOnceHook(SessionRunHook):
         if self._optimizer.claim is None:
             raise ValueError("apply_gradients of the ExactlyOnceOptimizer must be called before its hook is used")
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
         self._runs = 0
         if not self._claim:
             self._claim, self._number = session.run(self._optimizer.claim).tolist()

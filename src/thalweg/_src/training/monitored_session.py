@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg._src.base import errors
+from thalweg._src.base.config import ConfigProto
 from thalweg._src.base.errors import require_members
 from thalweg._src.base.export import export
 from thalweg._src.base.formats.text import PathLike
@@ -139,7 +140,9 @@ class _MonitoredSession:
     def __enter__(self) -> Any:
         return self
 
-    def __exit__(self, exception_type: Any, exception_value: Any, traceback: Any) -> bool:
+    def __exit__(
+        self, exception_type: type[BaseException] | None, exception_value: BaseException | None, traceback: object
+    ) -> bool:
         # The end of the input and a step function's request to stop end training normally.
         if exception_type in (errors.OutOfRangeError, StopIteration):
             exception_type = None
@@ -150,7 +153,7 @@ class _MonitoredSession:
         if self._sess is None:
             raise RuntimeError("Session is already closed.")
 
-    def _close(self, exception_type: Any = None) -> None:
+    def _close(self, exception_type: type[BaseException] | None = None) -> None:
         try:
             if exception_type is None:
                 for hook in self._hooks:
@@ -198,7 +201,7 @@ class SingularMonitoredSession(_MonitoredSession):
         hooks: Sequence[SessionRunHook] | None = None,
         scaffold: Scaffold | None = None,
         master: str = "",
-        config: Any = None,
+        config: ConfigProto | None = None,
         checkpoint_dir: PathLike | None = None,
         stop_grace_period_secs: float = 120,
         checkpoint_filename_with_path: PathLike | None = None,

@@ -11,12 +11,14 @@ import numpy as np
 from thalweg._src.base import logging
 from thalweg._src.base.config import RunOptions
 from thalweg._src.base.export import export
+from thalweg._src.base.formats.text import PathLike
 from thalweg._src.graph.default import get_default_graph
-from thalweg._src.training.observe.file_writer import FileWriterCache
+from thalweg._src.training.observe.file_writer import FileWriter, FileWriterCache
 from thalweg._src.training.observe.timeline import Timeline
 from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
 from thalweg._src.training.step_hooks import required_global_step
 from thalweg._src.training.timers import NeverTriggerTimer, SecondOrStepTimer
+from thalweg._src.training.variables.sessions import SessionLike
 
 
 @export("estimator.LoggingTensorHook", "train.LoggingTensorHook")
@@ -66,7 +68,7 @@ class LoggingTensorHook(SessionRunHook):
             self._log_tensors(run_values.results)
         self._iteration += 1
 
-    def end(self, session: Any) -> None:
+    def end(self, session: SessionLike) -> None:
         if self._at_end:
             self._log_tensors(session.run(self._current))
 
@@ -80,7 +82,7 @@ class LoggingTensorHook(SessionRunHook):
         logging.info("%s", text if seconds is None else f"{text} ({seconds:.3f} sec)")
 
 
-def _element(value: Any) -> Any:
+def _element(value: object) -> Any:
     """Returns the tensor of a name, or an object of the graph itself; the name of an op with one output means that."""
     graph = get_default_graph()
     if not isinstance(value, str):
@@ -108,8 +110,8 @@ class SummarySaverHook(SessionRunHook):
         self,
         save_steps: int | None = None,
         save_secs: float | None = None,
-        output_dir: str | None = None,
-        summary_writer: Any = None,
+        output_dir: PathLike | None = None,
+        summary_writer: FileWriter | None = None,
         scaffold: Any = None,
         summary_op: Any = None,
     ) -> None:
@@ -149,7 +151,7 @@ class SummarySaverHook(SessionRunHook):
                 self._summary_writer.add_summary(summary, step)
         self._next_step = step + 1
 
-    def end(self, session: Any) -> None:
+    def end(self, session: SessionLike) -> None:
         if self._summary_writer is not None:
             self._summary_writer.flush()
 
@@ -160,7 +162,7 @@ class SummarySaverHook(SessionRunHook):
         return list(summary_op) if isinstance(summary_op, list | tuple) else [summary_op]
 
 
-def add_status(writer: Any, status: str, step: Any = None, checkpoint_path: str = "") -> None:
+def add_status(writer: FileWriter, status: str, step: int | None = None, checkpoint_path: str = "") -> None:
     """Records in an event file that a session started, stopped or saved a checkpoint."""
     from tensorboard.compat.proto.event_pb2 import SessionLog
 

@@ -41,14 +41,14 @@ class Scaffold:
 
     def __init__(
         self,
-        init_op: Any = None,
+        init_op: Operation | Tensor | None = None,
         init_feed_dict: dict[Any, Any] | None = None,
         init_fn: Callable[..., Any] | None = None,
-        ready_op: Any = None,
-        ready_for_local_init_op: Any = None,
-        local_init_op: Any = None,
-        summary_op: Any = None,
-        saver: Any = None,
+        ready_op: Operation | Tensor | None = None,
+        ready_for_local_init_op: Operation | Tensor | None = None,
+        local_init_op: Operation | Tensor | None = None,
+        summary_op: Operation | Tensor | None = None,
+        saver: Saver | None = None,
         copy_from_scaffold: Scaffold | None = None,
         local_init_feed_dict: dict[Any, Any] | None = None,
     ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from thalweg._src.base.config import ConfigProto
 from thalweg._src.base.errors import require_members
 from thalweg._src.base.export import export
 from thalweg._src.base.formats.text import PathLike
@@ -25,7 +26,7 @@ class SessionCreator:
 class _ManagedCreator(SessionCreator):
     """Creates sessions with a SessionManager."""
 
-    def __init__(self, scaffold: Scaffold | None, master: str, config: Any) -> None:
+    def __init__(self, scaffold: Scaffold | None, master: str, config: ConfigProto | None) -> None:
         self._scaffold = scaffold or Scaffold()
         require_members("scaffold", self._scaffold, "a Scaffold or None", "finalize")
         self._master = master
@@ -52,7 +53,7 @@ class ChiefSessionCreator(_ManagedCreator):
         self,
         scaffold: Scaffold | None = None,
         master: str = "",
-        config: Any = None,
+        config: ConfigProto | None = None,
         checkpoint_dir: PathLike | None = None,
         checkpoint_filename_with_path: PathLike | None = None,
     ) -> None:
@@ -83,7 +84,7 @@ class WorkerSessionCreator(_ManagedCreator):
         self,
         scaffold: Scaffold | None = None,
         master: str = "",
-        config: Any = None,
+        config: ConfigProto | None = None,
         max_wait_secs: float | None = 30 * 60,
     ) -> None:
         super().__init__(scaffold, master, config)

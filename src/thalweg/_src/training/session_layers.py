@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -12,6 +12,7 @@ from thalweg._src.base.config import RunMetadata, RunOptions
 from thalweg._src.training.input.coordinator import Coordinator
 from thalweg._src.training.session_manager import PREEMPTION_ERRORS
 from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
+from thalweg._src.training.variables.sessions import SessionLike
 
 _GIVE_UP_SECONDS = 7200.0  # without a session, as long as workers wait for the chief by default
 _LONGEST_PAUSE = 1.0  # seconds between two attempts to create a session
@@ -26,7 +27,7 @@ def current_call() -> object:
 class StepContext:
     """The argument of a step function: the plain session, a run with hooks, and a request to stop."""
 
-    def __init__(self, session: Any, run_with_hooks_fn: Callable[..., Any]) -> None:
+    def __init__(self, session: SessionLike, run_with_hooks_fn: Callable[..., Any]) -> None:
         self._session = session
         self._run_with_hooks_fn = run_with_hooks_fn
 
@@ -60,7 +61,7 @@ class Layer:
     def run(self, *args: Any, **kwargs: Any) -> Any:
         return self._sess.run(*args, **kwargs)
 
-    def run_step_fn(self, step_fn: Callable[..., Any], raw_session: Any) -> Any:
+    def run_step_fn(self, step_fn: Callable[..., Any], raw_session: SessionLike) -> Any:
         return step_fn(StepContext(raw_session, self.run))
 
     def should_stop(self) -> bool:
@@ -131,14 +132,14 @@ class HookedSession(Layer):
         return values["caller"]
 
 
-def _with_feeds_of_user(feeds: dict[Any, Any], user_feeds: Any) -> Any:
+def _with_feeds_of_user(feeds: dict[Any, Any], user_feeds: Mapping[Any, Any] | None) -> Any:
     if not feeds or not user_feeds:
         return feeds or user_feeds
     _require_different(user_feeds, feeds, "Same tensor is fed by a SessionRunHook and user.")
     return {**feeds, **user_feeds}
 
 
-def _require_different(feeds: Any, others: Any, what: str) -> None:
+def _require_different(feeds: Mapping[Any, Any], others: Mapping[Any, Any], what: str) -> None:
     both = set(feeds) & set(others)
     if both:
         raise RuntimeError(f"{what} Conflict(s): {list(both)}")
@@ -271,7 +272,7 @@ class RecoverableSession(Layer):
     def run(self, *args: Any, **kwargs: Any) -> Any:
         return self._retrying(lambda sess: sess.run(*args, **kwargs))
 
-    def run_step_fn(self, step_fn: Callable[..., Any], raw_session: Any) -> Any:
+    def run_step_fn(self, step_fn: Callable[..., Any], raw_session: SessionLike) -> Any:
         return self._retrying(lambda sess: sess.run_step_fn(step_fn, self._raw_session()))
 
 

@@ -10,11 +10,15 @@ from typing import Any
 import numpy as np
 
 from thalweg._src.base import errors, logging
+from thalweg._src.base.config import ConfigProto
 from thalweg._src.base.export import export
 from thalweg._src.base.formats.text import PathLike
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.tensor import Tensor
 from thalweg._src.runtime.session.session import Session
+from thalweg._src.training.checkpoint.saver import Saver
 from thalweg._src.training.checkpoint.state import check_checkpoint, deletable_checkpoints, get_checkpoint_state
 
 Ready = tuple[bool, str | None]  # whether it is ready, and if not, why
@@ -28,9 +32,9 @@ class SessionManager:
 
     def __init__(
         self,
-        local_init_op: Any = None,
-        ready_op: Any = None,
-        ready_for_local_init_op: Any = None,
+        local_init_op: Operation | Tensor | None = None,
+        ready_op: Operation | Tensor | None = None,
+        ready_for_local_init_op: Operation | Tensor | None = None,
         graph: Graph | None = None,
         recovery_wait_secs: float = 30,
         local_init_run_options: Any = None,
@@ -54,13 +58,13 @@ class SessionManager:
     def prepare_session(
         self,
         master: str,
-        init_op: Any = None,
-        saver: Any = None,
+        init_op: Operation | Tensor | None = None,
+        saver: Saver | None = None,
         checkpoint_dir: PathLike | None = None,
         checkpoint_filename_with_path: PathLike | None = None,
         wait_for_checkpoint: bool = False,
         max_wait_secs: float = 7200,
-        config: Any = None,
+        config: ConfigProto | None = None,
         init_feed_dict: dict[Any, Any] | None = None,
         init_fn: Callable[[Any], Any] | None = None,
     ) -> Session:
@@ -85,7 +89,9 @@ class SessionManager:
                 raise self._not_ready("ready", init_op, init_fn, why)
         return session
 
-    def _not_ready(self, what: str, init_op: Any, init_fn: Any, why: str | None) -> RuntimeError:
+    def _not_ready(
+        self, what: str, init_op: Operation | Tensor | None, init_fn: Callable[..., Any] | None, why: str | None
+    ) -> RuntimeError:
         names = [getattr(op, "name", op) for op in (init_op, self._local_init_op)]
         ran = f"local_init_op: {names[1]}, " if what == "ready" else ""
         return RuntimeError(
@@ -95,12 +101,12 @@ class SessionManager:
     def recover_session(
         self,
         master: str,
-        saver: Any = None,
+        saver: Saver | None = None,
         checkpoint_dir: PathLike | None = None,
         checkpoint_filename_with_path: PathLike | None = None,
         wait_for_checkpoint: bool = False,
         max_wait_secs: float = 7200,
-        config: Any = None,
+        config: ConfigProto | None = None,
     ) -> tuple[Session, bool]:
         """Returns a session, and whether it was restored from a checkpoint; otherwise the caller initializes it."""
         session = Session(master, graph=self._graph, config=config)
@@ -120,7 +126,9 @@ class SessionManager:
             logging.info("Restoring model from %s did not make model ready: %s", source, why)
         return session, ready
 
-    def wait_for_session(self, master: str, config: Any = None, max_wait_secs: float | None = float("inf")) -> Session:
+    def wait_for_session(
+        self, master: str, config: ConfigProto | None = None, max_wait_secs: float | None = float("inf")
+    ) -> Session:
         """Returns a session that another process has initialized; raises DeadlineExceededError on timeout."""
         until = time.monotonic() + (float("inf") if max_wait_secs is None else max_wait_secs)
         wait = self._waiting(until)
@@ -172,7 +180,13 @@ class SessionManager:
     # -- checkpoints --------------------------------------------------------------------------------------------------
 
     def _restore(
-        self, session: Session, saver: Any, folder: Any, path: Any, wait_for_checkpoint: bool, max_wait_secs: float
+        self,
+        session: Session,
+        saver: Saver | None,
+        folder: Any,
+        path: PathLike | None,
+        wait_for_checkpoint: bool,
+        max_wait_secs: float,
     ) -> bool:
         """Restores the named checkpoint, or the newest of a folder; returns whether there was one."""
         if folder and path:
@@ -190,7 +204,7 @@ class SessionManager:
         saver.recover_last_checkpoints(deletable_checkpoints(folder, state))
         return True
 
-    def _restore_newest(self, session: Session, saver: Any, folder: Any, state: Any) -> None:
+    def _restore_newest(self, session: Session, saver: Saver, folder: PathLike, state: Any) -> None:
         """Restores the checkpoint named by the folder's state or, if it cannot be read, the newest intact one."""
         try:
             saver.restore(session, state.model_checkpoint_path)
@@ -218,7 +232,7 @@ class SessionManager:
         return _ready(self._ready_op, session)
 
 
-def _ready(op: Any, session: Session) -> Ready:
+def _ready(op: Operation | Tensor | None, session: Session) -> Ready:
     """Returns whether an operation that reports uninitialized variables reports none."""
     if op is None:
         return True, None

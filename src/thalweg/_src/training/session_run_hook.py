@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 from thalweg._src.base.export import export
 from thalweg._src.base.read_only import ReadOnly
+from thalweg._src.training.input.coordinator import Coordinator
+from thalweg._src.training.variables.sessions import SessionLike
 
 
 @export("estimator.SessionRunArgs", "train.SessionRunArgs")
@@ -50,7 +52,7 @@ class SessionRunContext:
     session = ReadOnly[Any]("The session of the step.")
     stop_requested = ReadOnly[bool]("Whether a hook requested a stop.")
 
-    def __init__(self, original_args: SessionRunArgs, session: Any) -> None:
+    def __init__(self, original_args: SessionRunArgs, session: SessionLike) -> None:
         self._original_args = original_args
         self._session = session
         self._stop_requested = False
@@ -67,7 +69,7 @@ class SessionRunHook:
     def begin(self) -> None:
         """Called once before there is a session; the last opportunity to add to the graph."""
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
         """Called with every new session, including one that replaces a lost one."""
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
@@ -77,5 +79,5 @@ class SessionRunHook:
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Called after each step that did not fail, with the values of what `before_run` requested."""
 
-    def end(self, session: Any) -> None:
+    def end(self, session: SessionLike) -> None:
         """Called once, when training ends without an error."""

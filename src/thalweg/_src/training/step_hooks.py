@@ -7,10 +7,13 @@ from typing import Any
 
 from thalweg._src.base import logging
 from thalweg._src.base.export import export
-from thalweg._src.training.observe.file_writer import FileWriterCache
+from thalweg._src.base.formats.text import PathLike
+from thalweg._src.training.input.coordinator import Coordinator
+from thalweg._src.training.observe.file_writer import FileWriter, FileWriterCache
 from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
 from thalweg._src.training.timers import SecondOrStepTimer
 from thalweg._src.training.variables.global_step import get_global_step, global_step_read
+from thalweg._src.training.variables.sessions import SessionLike
 
 _RUNS_BEFORE_WARNING = 20  # that see the same global step
 
@@ -38,7 +41,7 @@ class StopAtStepHook(SessionRunHook):
     def begin(self) -> None:
         self._global_step = required_global_step("StopAtStepHook")
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
         if self._last_step is None:
             self._last_step = int(session.run(self._global_step)) + (self._num_steps or 0)
 
@@ -60,8 +63,8 @@ class StepCounterHook(SessionRunHook):
         self,
         every_n_steps: int | None = 100,
         every_n_secs: float | None = None,
-        output_dir: str | None = None,
-        summary_writer: Any = None,
+        output_dir: PathLike | None = None,
+        summary_writer: FileWriter | None = None,
     ) -> None:
         if (every_n_steps is None) == (every_n_secs is None):
             raise ValueError("exactly one of every_n_steps and every_n_secs should be provided.")

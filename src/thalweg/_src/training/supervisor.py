@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from thalweg._src.base import logging
+from thalweg._src.base.config import ConfigProto
 from thalweg._src.base.errors import require_kind
 from thalweg._src.base.export import export
 from thalweg._src.base.formats.text import PathLike
@@ -27,6 +28,7 @@ from thalweg._src.training.scaffold import Scaffold, merged_summaries
 from thalweg._src.training.session_manager import SessionManager
 from thalweg._src.training.variables.assign import report_uninitialized_variables
 from thalweg._src.training.variables.global_step import global_step as value_of_step
+from thalweg._src.training.variables.sessions import SessionLike
 from thalweg._src.training.variables.variables import global_variables, global_variables_initializer
 
 _VARIABLES = ("Variable", "VariableV2")
@@ -49,14 +51,14 @@ class Supervisor:
     def __init__(
         self,
         graph: Graph | None = None,
-        ready_op: Any = USE_DEFAULT,
-        ready_for_local_init_op: Any = USE_DEFAULT,
+        ready_op: object = USE_DEFAULT,
+        ready_for_local_init_op: object = USE_DEFAULT,
         is_chief: bool = True,
-        init_op: Any = USE_DEFAULT,
+        init_op: object = USE_DEFAULT,
         init_feed_dict: dict[Any, Any] | None = None,
-        local_init_op: Any = USE_DEFAULT,
+        local_init_op: object = USE_DEFAULT,
         logdir: PathLike | None = None,
-        summary_op: Any = USE_DEFAULT,
+        summary_op: object = USE_DEFAULT,
         saver: Any = USE_DEFAULT,
         global_step: Any = USE_DEFAULT,
         save_summaries_secs: float = 120,
@@ -65,7 +67,7 @@ class Supervisor:
         stop_grace_secs: float = 120,
         checkpoint_basename: str = "model.ckpt",
         session_manager: SessionManager | None = None,
-        summary_writer: Any = USE_DEFAULT,
+        summary_writer: FileWriter | None = USE_DEFAULT,
         init_fn: Callable[[Any], Any] | None = None,
         local_init_run_options: Any = None,
     ) -> None:
@@ -146,7 +148,7 @@ class Supervisor:
     def prepare_or_wait_for_session(
         self,
         master: str = "",
-        config: Any = None,
+        config: ConfigProto | None = None,
         wait_for_checkpoint: bool = False,
         max_wait_secs: float = 7200,
         start_standard_services: bool = True,
@@ -181,7 +183,7 @@ class Supervisor:
     def managed_session(
         self,
         master: str = "",
-        config: Any = None,
+        config: ConfigProto | None = None,
         start_standard_services: bool = True,
         close_summary_writer: bool = True,
     ) -> Iterator[Any]:
@@ -215,7 +217,7 @@ class Supervisor:
 
     # -- threads ------------------------------------------------------------------------------------------------------
 
-    def start_standard_services(self, sess: Any) -> list[LooperThread] | None:
+    def start_standard_services(self, sess: SessionLike) -> list[LooperThread] | None:
         """Starts the threads that write summaries, the rate of steps, and checkpoints."""
         if not self._is_chief:
             raise RuntimeError(
@@ -238,7 +240,7 @@ class Supervisor:
             thread.start()
         return threads
 
-    def start_queue_runners(self, sess: Any, queue_runners: Sequence[Any] | None = None) -> list[Any]:
+    def start_queue_runners(self, sess: SessionLike, queue_runners: Sequence[Any] | None = None) -> list[Any]:
         """Starts the queue runners of the graph, or those given, and returns their threads."""
         if queue_runners is None:
             queue_runners = self._graph.get_collection(GraphKeys.QUEUE_RUNNERS)
@@ -278,7 +280,7 @@ class Supervisor:
                 self._summary_writer.close()
                 self._writer_is_open = self._graph_added_to_summary = False
 
-    def request_stop(self, ex: Any = None) -> None:
+    def request_stop(self, ex: object = None) -> None:
         """Requests all threads to stop, optionally with an exception."""
         self._coord.request_stop(ex=ex)
 
@@ -294,7 +296,7 @@ class Supervisor:
         """Blocks until a stop is requested."""
         self._coord.wait_for_stop()
 
-    def summary_computed(self, sess: Any, summary: Any, global_step: int | None = None) -> None:
+    def summary_computed(self, sess: SessionLike, summary: Any, global_step: int | None = None) -> None:
         """Writes a summary that the program has computed."""
         if self._summary_writer is None:
             raise RuntimeError("Writing a summary requires a summary writer.")
@@ -330,7 +332,7 @@ def _chosen(argument: Any, key: str, make: Callable[[], Any]) -> Any:
 class SVSummaryThread(LooperThread):
     """Writes summaries at an interval in seconds."""
 
-    def __init__(self, sv: Supervisor, sess: Any) -> None:
+    def __init__(self, sv: Supervisor, sess: SessionLike) -> None:
         super().__init__(sv.coord, sv.save_summaries_secs)
         self._sv = sv
         self._sess = sess
@@ -346,7 +348,7 @@ class SVSummaryThread(LooperThread):
 class SVStepCounterThread(LooperThread):
     """Writes the number of steps per second at an interval in seconds."""
 
-    def __init__(self, sv: Supervisor, sess: Any, step_counter: Any = None) -> None:
+    def __init__(self, sv: Supervisor, sess: SessionLike, step_counter: Any = None) -> None:
         super().__init__(sv.coord, sv.save_summaries_secs)
         self._sv = sv
         self._sess = sess
@@ -371,7 +373,7 @@ class SVStepCounterThread(LooperThread):
 class SVTimerCheckpointThread(LooperThread):
     """Saves a checkpoint at an interval in seconds."""
 
-    def __init__(self, sv: Supervisor, sess: Any) -> None:
+    def __init__(self, sv: Supervisor, sess: SessionLike) -> None:
         super().__init__(sv.coord, sv.save_model_secs)
         self._sv = sv
         self._sess = sess

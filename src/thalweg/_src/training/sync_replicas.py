@@ -36,8 +36,10 @@ from thalweg._src.graph.scopes import (
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.training.checkpoint_hook import PAUSES
 from thalweg._src.training.input.accumulators import ConditionalAccumulator, SparseConditionalAccumulator
+from thalweg._src.training.input.coordinator import Coordinator
 from thalweg._src.training.input.queue_runner import QueueRunner
 from thalweg._src.training.input.queues import FIFOQueue
+from thalweg._src.training.optimizers.moving_averages import ExponentialMovingAverage
 from thalweg._src.training.optimizers.optimizer import Optimizer
 from thalweg._src.training.optimizers.wrapping import WrappingOptimizer
 from thalweg._src.training.session_run_hook import SessionRunHook
@@ -61,7 +63,7 @@ class SyncReplicasOptimizer(WrappingOptimizer):
         opt: Optimizer,
         replicas_to_aggregate: int,
         total_num_replicas: int | None = None,
-        variable_averages: Any = None,
+        variable_averages: ExponentialMovingAverage | None = None,
         variables_to_average: Sequence[Any] | None = None,
         use_locking: bool = False,
         name: str = "sync_replicas",
@@ -203,7 +205,7 @@ class SyncReplicasOptimizer(WrappingOptimizer):
 class _Accumulator:
     """The accumulator of a variable's gradients, beside the variable."""
 
-    def __init__(self, grad: Any, variable: Any) -> None:
+    def __init__(self, grad: Tensor | IndexedSlices, variable: Variable) -> None:
         self.variable = variable
         self._is_sparse = isinstance(grad, IndexedSlices)
         name = f"{variable.op.name}/grad_accum"
@@ -211,7 +213,7 @@ class _Accumulator:
             kind = SparseConditionalAccumulator if self._is_sparse else ConditionalAccumulator
             self._sum: Any = kind(grad.dtype, variable.get_shape(), shared_name=name, name=name)
 
-    def deliver(self, grad: Any, step: Tensor) -> Operation:
+    def deliver(self, grad: Tensor | IndexedSlices, step: Tensor) -> Operation:
         with device(self.variable.device):
             apply = self._sum.apply_indexed_slices_grad if self._is_sparse else self._sum.apply_grad
             return apply(grad, local_step=step)  # type: ignore[no-any-return]
@@ -250,7 +252,7 @@ class SyncReplicasHook(SessionRunHook):
             self._init_tokens_op = self._optimizer.get_init_tokens_op(self._num_tokens)
             self._runner = self._optimizer.get_chief_queue_runner()
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: Any, coord: Coordinator) -> None:
         optimizer = self._optimizer
         missing = session.run(optimizer.ready_for_local_init_op)
         if len(missing):

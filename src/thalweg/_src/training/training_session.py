@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src.base import logging
+from thalweg._src.base.config import ConfigProto
 from thalweg._src.base.export import export
 from thalweg._src.base.formats.text import PathLike
 from thalweg._src.training.checkpoint_hook import AUTOMATIC, CheckpointSaverHook
@@ -20,14 +21,19 @@ from thalweg._src.training.variables.variables import global_variables
 USE_DEFAULT: Any = object()
 
 
-def _chosen(secs: Any, steps: Any, default_secs: Any, default_steps: Any) -> tuple[Any, Any]:
+def _chosen(
+    secs: float | str | None,
+    steps: float | str | None,
+    default_secs: float | str | None,
+    default_steps: float | str | None,
+) -> tuple[Any, Any]:
     """Returns an interval in seconds and in steps; the defaults apply only if neither is given."""
     if secs is USE_DEFAULT and steps is USE_DEFAULT:
         return default_secs, default_steps
     return None if secs is USE_DEFAULT else secs, None if steps is USE_DEFAULT else steps
 
 
-def _is_enabled(secs: Any, steps: Any) -> bool:
+def _is_enabled(secs: Any, steps: float | None) -> bool:
     return secs == AUTOMATIC or bool(secs and secs > 0) or bool(steps and steps > 0)
 
 
@@ -45,15 +51,15 @@ def MonitoredTrainingSession(
     scaffold: Scaffold | None = None,
     hooks: Sequence[SessionRunHook] | None = None,
     chief_only_hooks: Sequence[SessionRunHook] | None = None,
-    save_checkpoint_secs: Any = USE_DEFAULT,
-    save_summaries_steps: Any = USE_DEFAULT,
-    save_summaries_secs: Any = USE_DEFAULT,
-    config: Any = None,
+    save_checkpoint_secs: float | str | None = USE_DEFAULT,
+    save_summaries_steps: float | str | None = USE_DEFAULT,
+    save_summaries_secs: float | str | None = USE_DEFAULT,
+    config: ConfigProto | None = None,
     stop_grace_period_secs: float = 120,
     log_step_count_steps: int | None = 100,
     max_wait_secs: float | None = 7200,
-    save_checkpoint_steps: Any = USE_DEFAULT,
-    summary_dir: Any = None,
+    save_checkpoint_steps: float | str | None = USE_DEFAULT,
+    summary_dir: PathLike | None = None,
     save_graph_def: bool = True,
     asynchronous_checkpoints: bool = False,
 ) -> MonitoredSession:

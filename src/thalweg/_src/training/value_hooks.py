@@ -12,6 +12,7 @@ from thalweg._src.base.export import export
 from thalweg._src.base.read_only import ReadOnly
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
+from thalweg._src.training.variables.sessions import SessionLike
 
 
 @export("estimator.NanLossDuringTrainingError", "train.NanLossDuringTrainingError")
@@ -54,7 +55,7 @@ class FinalOpsHook(SessionRunHook):
         self._final_ops_feed_dict = final_ops_feed_dict
         self._final_ops_values: Any = None
 
-    def end(self, session: Any) -> None:
+    def end(self, session: SessionLike) -> None:
         if self._final_ops is None:
             return
         try:

@@ -42,7 +42,7 @@ class CollectiveKeys:
         self._groups: dict[Any, int] = {}
         self._instances = 100
 
-    def group(self, name: Any) -> int:
+    def group(self, name: str | tuple[str, ...]) -> int:
         """Returns the key of a group, given what identifies it in this graph."""
         return self._groups.setdefault(name, len(self._groups) + 1)
 
@@ -66,7 +66,9 @@ class CollectiveAllReduce(CrossDeviceOps):
         self._workers = workers
         self._communication = communication
 
-    def reduce_implementation(self, reduce_op: ReduceOp, per_replica_value: Any, destinations: Any) -> Any:
+    def reduce_implementation(
+        self, reduce_op: ReduceOp, per_replica_value: DistributedValues, destinations: object
+    ) -> Any:
         """Reduces one value."""
         values = [element(value) for value in per_replica_value.values]
         places = self._places
@@ -121,7 +123,7 @@ class CollectiveAllReduce(CrossDeviceOps):
         return results
 
 
-def _as_list(value: Any) -> list[Any]:
+def _as_list(value: object) -> list[Any]:
     return list(value.values) if isinstance(value, DistributedValues) else [value]
 
 
@@ -138,14 +140,16 @@ class _LocalAllReduce(CrossDeviceOps):
         super().__init__()
         self._elsewhere = ReductionToOneDevice()
 
-    def reduce_implementation(self, reduce_op: ReduceOp, per_replica_value: Any, destinations: Any) -> Any:
+    def reduce_implementation(
+        self, reduce_op: ReduceOp, per_replica_value: DistributedValues, destinations: object
+    ) -> Any:
         """Reduces one value."""
         places = devices_of(per_replica_value)
         if len(set(places)) < max(len(places), 2) or devices_of(destinations) != places:
             return self._elsewhere.reduce_implementation(reduce_op, per_replica_value, destinations)
         return self._all_reduced(reduce_op, per_replica_value, places)
 
-    def _all_reduced(self, reduce_op: ReduceOp, per_replica_value: Any, places: tuple[str, ...]) -> Any:
+    def _all_reduced(self, reduce_op: ReduceOp, per_replica_value: DistributedValues, places: tuple[str, ...]) -> Any:
         raise NotImplementedError
 
 
@@ -153,7 +157,7 @@ class _LocalAllReduce(CrossDeviceOps):
 class NcclAllReduce(_LocalAllReduce):
     """Reduces by a collective operation over the devices; fusion of several reductions is up to the compiler."""
 
-    def _all_reduced(self, reduce_op: ReduceOp, per_replica_value: Any, places: tuple[str, ...]) -> Any:
+    def _all_reduced(self, reduce_op: ReduceOp, per_replica_value: DistributedValues, places: tuple[str, ...]) -> Any:
         return CollectiveAllReduce(places).reduce_implementation(reduce_op, per_replica_value, places)
 
 
@@ -161,7 +165,7 @@ class NcclAllReduce(_LocalAllReduce):
 class HierarchicalCopyAllReduce(_LocalAllReduce):
     """Reduces in groups of devices first, then between the groups, and copies the result back the same way."""
 
-    def _all_reduced(self, reduce_op: ReduceOp, per_replica_value: Any, places: tuple[str, ...]) -> Any:
+    def _all_reduced(self, reduce_op: ReduceOp, per_replica_value: DistributedValues, places: tuple[str, ...]) -> Any:
         values = [element(value) for value in per_replica_value.values]
         groups = [
             range(start, min(start + _GROUP_OF_GPUS, len(values))) for start in range(0, len(values), _GROUP_OF_GPUS)

@@ -14,6 +14,7 @@ from thalweg._src.graph.ops.concat import concat
 from thalweg._src.graph.ops.identity import identity
 from thalweg._src.graph.ops.math import add_n, divide
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.training.distribute.reduce_op import ReduceOp, as_reduce_op
 from thalweg._src.training.distribute.values import DistributedValues, Mirrored, element, is_distributed
 from thalweg._src.training.variables.variables import Variable
@@ -40,7 +41,7 @@ def devices_of(destinations: Any) -> tuple[str, ...]:
     return (destinations.device,)
 
 
-def copied(value: Any) -> Any:
+def copied(value: Tensor | IndexedSlices) -> Any:
     """Returns a copy of a tensor or of IndexedSlices on the current device."""
     if isinstance(value, IndexedSlices):
         shape = None if value.dense_shape is None else identity(value.dense_shape)
@@ -60,7 +61,7 @@ def summed(values: list[Any]) -> Any:
     return add_n([convert_to_tensor(value) for value in values])
 
 
-def divided(value: Any, number: int) -> Any:
+def divided(value: Tensor | IndexedSlices, number: int) -> Any:
     """Returns a tensor or IndexedSlices divided by a number of replicas."""
     if number == 1:
         return value
@@ -75,7 +76,7 @@ def reduced(reduce_op: ReduceOp, values: list[Any]) -> Any:
     return divided(total, len(values)) if reduce_op is ReduceOp.MEAN else total
 
 
-def broadcast_copies(value: Any, places: Sequence[str]) -> Any:
+def broadcast_copies(value: Tensor | IndexedSlices, places: Sequence[str]) -> Any:
     """Returns a value copied to each device: mirrored, or the copy itself where there is one device."""
     results = []
     for place in places:
@@ -91,7 +92,7 @@ class CrossDeviceOps:
     def __init__(self) -> None:
         pass
 
-    def reduce(self, reduce_op: ReduceOp | str, per_replica_value: Any, destinations: Any) -> Any:
+    def reduce(self, reduce_op: ReduceOp | str, per_replica_value: DistributedValues, destinations: object) -> Any:
         """Returns the reduction of one value per replica, on each of the destinations."""
         return self.reduce_implementation(as_reduce_op(reduce_op), _as_values(per_replica_value), destinations)
 
@@ -100,11 +101,13 @@ class CrossDeviceOps:
         pairs = [(_as_values(value), destinations) for value, destinations in value_destination_pairs]
         return self.batch_reduce_implementation(as_reduce_op(reduce_op), pairs)
 
-    def broadcast(self, tensor: Any, destinations: Any) -> Any:
+    def broadcast(self, tensor: TensorLike, destinations: object) -> Any:
         """Returns a tensor copied to each of the destinations."""
         return self.broadcast_implementation(tensor, destinations)
 
-    def reduce_implementation(self, reduce_op: ReduceOp, per_replica_value: Any, destinations: Any) -> Any:
+    def reduce_implementation(
+        self, reduce_op: ReduceOp, per_replica_value: DistributedValues, destinations: object
+    ) -> Any:
         """Reduces one value; subclasses define it."""
         raise NotImplementedError(f"{type(self).__name__} defines no reduce_implementation")
 
@@ -114,12 +117,12 @@ class CrossDeviceOps:
         """Reduces several values; subclasses may do it at once."""
         return [self.reduce_implementation(reduce_op, value, places) for value, places in value_destination_pairs]
 
-    def broadcast_implementation(self, tensor: Any, destinations: Any) -> Any:
+    def broadcast_implementation(self, tensor: TensorLike, destinations: object) -> Any:
         """Copies a tensor to the destinations."""
         return broadcast_copies(element(tensor), devices_of(destinations))
 
 
-def _as_values(value: Any) -> DistributedValues:
+def _as_values(value: object) -> DistributedValues:
     if isinstance(value, DistributedValues):
         return value
     if isinstance(value, Tensor | IndexedSlices | Variable):
@@ -136,7 +139,9 @@ class ReductionToOneDevice(CrossDeviceOps):
         self.reduce_to_device = reduce_to_device
         self.accumulation_fn = summed if accumulation_fn is None else accumulation_fn
 
-    def reduce_implementation(self, reduce_op: ReduceOp, per_replica_value: Any, destinations: Any) -> Any:
+    def reduce_implementation(
+        self, reduce_op: ReduceOp, per_replica_value: DistributedValues, destinations: object
+    ) -> Any:
         """Reduces one value."""
         places = devices_of(destinations)
         values = [element(value) for value in per_replica_value.values]

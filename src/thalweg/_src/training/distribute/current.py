@@ -9,6 +9,7 @@ from typing import Any
 from thalweg._src.base.errors import require_members
 from thalweg._src.base.export import export
 from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.training.distribute.extended import StrategyExtended
 from thalweg._src.training.distribute.reduce_op import ReduceOp
 from thalweg._src.training.distribute.replica_context import ReplicaContext, require_replica_context as require_current
@@ -27,7 +28,7 @@ class _DefaultExtended(StrategyExtended):
         kwargs.pop("colocate_with", None)
         return next_creator(**kwargs)
 
-    def variable_created_in_scope(self, v: Any) -> bool:
+    def variable_created_in_scope(self, v: object) -> bool:
         return getattr(v, "distribute_strategy", None) is None
 
     def _call_for_each_replica(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -39,7 +40,7 @@ class _DefaultExtended(StrategyExtended):
     ) -> list[Any]:
         return [value for value, _ in value_destination_pairs]
 
-    def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
+    def broadcast_to(self, tensor: TensorLike, destinations: object) -> Any:
         return tensor
 
     def update(
@@ -52,7 +53,7 @@ class _DefaultExtended(StrategyExtended):
 
     def update_non_slot(
         self,
-        colocate_with: Any,
+        colocate_with: object,
         fn: Callable[..., Any],
         args: Sequence[Any] = (),
         kwargs: Any = None,

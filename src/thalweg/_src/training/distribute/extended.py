@@ -15,6 +15,7 @@ from thalweg._src.graph.ops.control import group as group_of
 from thalweg._src.graph.ops.identity import identity
 from thalweg._src.graph.scopes import colocate_with, control_dependencies, name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.graph.variable_creators import variable_creator_scope
 from thalweg._src.training.data.dataset import Dataset
 from thalweg._src.training.distribute.cross_device_ops import (
@@ -40,6 +41,7 @@ from thalweg._src.training.distribute.steps import MultiStepContext, run_steps
 from thalweg._src.training.distribute.values import DistributedValues, Mirrored, copy_of, element, is_distributed
 from thalweg._src.training.distribute.variables import create_copies
 from thalweg._src.training.variables.distribution import Mode, current_mode, entered
+from thalweg._src.training.variables.sessions import SessionLike
 from thalweg._src.training.variables.variables import Variable
 
 
@@ -120,7 +122,7 @@ class StrategyExtended:
         return create_copies(self._container_strategy(), places, next_creator, kwargs)
 
     @contextlib.contextmanager
-    def colocate_vars_with(self, colocate_with_variable: Any) -> Iterator[None]:
+    def colocate_vars_with(self, colocate_with_variable: object) -> Iterator[None]:
         """Context manager: creates variables on the devices of another one."""
         self._require_created_here(colocate_with_variable)
 
@@ -131,11 +133,11 @@ class StrategyExtended:
         with variable_creator_scope(create):
             yield
 
-    def variable_created_in_scope(self, v: Any) -> bool:
+    def variable_created_in_scope(self, v: object) -> bool:
         """Returns whether a variable was created in the scope of this strategy."""
         return getattr(v, "distribute_strategy", None) is self._container_strategy()
 
-    def _require_created_here(self, variable: Any) -> None:
+    def _require_created_here(self, variable: object) -> None:
         if not self.variable_created_in_scope(variable):
             raise ValueError(
                 f"variable {getattr(variable, 'name', variable)!r} was not created in the scope of this strategy: "
@@ -146,7 +148,7 @@ class StrategyExtended:
         """Returns the distributed variable that a variable is a copy of, or the value itself."""
         return value if getattr(value, "_container", None) is None else value._container
 
-    def read_var(self, v: Any) -> Any:
+    def read_var(self, v: object) -> Any:
         """Returns the value of a variable in the cross-replica context."""
         return v.value() if isinstance(v, Variable) else v
 
@@ -174,7 +176,7 @@ class StrategyExtended:
 
     # -- reductions ---------------------------------------------------------------------------------------------------
 
-    def reduce_to(self, reduce_op: ReduceOp | str, value: Any, destinations: Any) -> Any:
+    def reduce_to(self, reduce_op: ReduceOp | str, value: object, destinations: object) -> Any:
         """Returns the sum or mean of a value over all replicas, on the devices of the destinations."""
         return self.batch_reduce_to(reduce_op, [(value, destinations)])[0]
 
@@ -193,7 +195,7 @@ class StrategyExtended:
             for index, (value, destinations) in enumerate(pairs)
         ]
 
-    def _must_reduce(self, reduce_op: ReduceOp, value: Any) -> bool:
+    def _must_reduce(self, reduce_op: ReduceOp, value: object) -> bool:
         """Returns whether replicas have values to reduce; a value that is the same in all of them is its own mean."""
         if isinstance(value, DistributedValues):
             return not (isinstance(value, Mirrored) and reduce_op is ReduceOp.MEAN)
@@ -207,7 +209,7 @@ class StrategyExtended:
     def _batch_reduce(self, reduce_op: ReduceOp, pairs: Sequence[tuple[Any, Any]]) -> list[Any]:
         return self._cross_device_ops.batch_reduce(reduce_op, pairs)
 
-    def _reduce_here(self, reduce_op: ReduceOp, value: Any) -> Any:
+    def _reduce_here(self, reduce_op: ReduceOp, value: object) -> Any:
         """Returns the reduction of a value on the current device."""
         result = self.reduce_to(reduce_op, value, self._current_device())
         return result.primary if isinstance(result, DistributedValues) else result
@@ -219,7 +221,7 @@ class StrategyExtended:
         """Returns the reduction of the copies of a variable, over all workers, on the current device."""
         return reduced(reduce_op, list(values))  # type: ignore[no-any-return]
 
-    def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
+    def broadcast_to(self, tensor: TensorLike, destinations: object) -> Any:
         """Returns a tensor copied to the devices of the destinations."""
         self._require_cross_replica("broadcast_to")
         return self._cross_device_ops.broadcast(tensor, destinations)
@@ -241,7 +243,7 @@ class StrategyExtended:
 
     def update_non_slot(
         self,
-        colocate_with: Any,
+        colocate_with: object,
         fn: Callable[..., Any],
         args: Sequence[Any] = (),
         kwargs: Any = None,
@@ -253,7 +255,12 @@ class StrategyExtended:
         return self._updated(places, lambda _, *a, **k: fn(*a, **k), tuple(args), dict(kwargs or {}), group)
 
     def _updated(
-        self, places: Sequence[tuple[str, Any]], fn: Callable[..., Any], args: Any, kwargs: Any, group: bool
+        self,
+        places: Sequence[tuple[str, Any]],
+        fn: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: dict[str, Any] | None,
+        group: bool,
     ) -> Any:
         results = []
         for index, (place, copy) in enumerate(places):
@@ -291,12 +298,16 @@ class StrategyExtended:
         dataset = dataset_of(dataset_fn, self._input_context(), self._shares())
         return DistributedDataset(self._shares(), dataset, TurnIterator)
 
-    def experimental_make_numpy_dataset(self, numpy_input: Any, session: Any = None) -> Any:
+    def experimental_make_numpy_dataset(self, numpy_input: object, session: SessionLike | None = None) -> Any:
         """Returns a dataset of the slices of NumPy arrays."""
         return Dataset.from_tensor_slices(numpy_input)
 
     def experimental_run_steps_on_iterator(
-        self, fn: Callable[..., Any], iterator: Any, iterations: Any = 1, initial_loop_values: Any = None
+        self,
+        fn: Callable[..., Any],
+        iterator: Any,
+        iterations: TensorLike = 1,
+        initial_loop_values: object = None,
     ) -> MultiStepContext:
         """Adds a loop that calls `fn(context, inputs)` with several elements of an iterator in one step."""
         self._require_cross_replica("experimental_run_steps_on_iterator")
@@ -304,16 +315,18 @@ class StrategyExtended:
 
     # -- sessions -----------------------------------------------------------------------------------------------------
 
-    def _configure(self, session_config: Any, cluster_spec: Any, task_type: str | None, task_id: Any) -> None:
+    def _configure(
+        self, session_config: ConfigProto | None, cluster_spec: Any, task_type: str | None, task_id: int | None
+    ) -> None:
         """Sets cluster and task; a strategy of one process needs neither."""
 
-    def _update_config_proto(self, config_proto: Any) -> Any:
+    def _update_config_proto(self, config_proto: ConfigProto) -> Any:
         config = ConfigProto()
         config.CopyFrom(config_proto)
         return config
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float)
 
 

@@ -82,7 +82,7 @@ class DistributedIterator:
 class _OfDataset(DistributedIterator):
     """An iterator over a dataset."""
 
-    def __init__(self, shares: Shares, dataset: Any, one_shot: bool) -> None:
+    def __init__(self, shares: Shares, dataset: Dataset, one_shot: bool) -> None:
         with placed_on(shares.host):
             self._iterator = dataset.make_one_shot_iterator() if one_shot else dataset.make_initializable_iterator()
         super().__init__(shares, None if one_shot else self._iterator.initializer)
@@ -95,7 +95,7 @@ class _OfDataset(DistributedIterator):
 class SplitIterator(_OfDataset):
     """An iterator that splits each element of a dataset, a batch, evenly among all replicas."""
 
-    def __init__(self, shares: Shares, dataset: Any, one_shot: bool = False) -> None:
+    def __init__(self, shares: Shares, dataset: Dataset, one_shot: bool = False) -> None:
         super().__init__(shares, _with_rows_for_all(dataset, shares.total), one_shot)
 
     def _inputs(self, name: str | None) -> list[Any]:
@@ -107,18 +107,18 @@ class SplitIterator(_OfDataset):
             return [_share_of(batch, shares.first + index, shares.total) for index in range(shares.local)]
 
 
-def _share_of(batch: Any, index: int, total: int) -> Any:
+def _share_of(batch: object, index: int, total: int) -> Any:
     return map_structure(lambda whole: _rows(whole, index, total), batch)
 
 
-def _rows(whole: Any, index: int, total: int) -> Tensor:
+def _rows(whole: Tensor, index: int, total: int) -> Tensor:
     """Returns the rows of one replica: as many for each, except for the last one of a batch that is too small."""
     batch_size = whole.get_shape()[0].value
     count: Any = (shape(whole)[0] + (total - 1)) // total if batch_size is None else -(-batch_size // total)
-    return whole[index * count : (index + 1) * count]  # type: ignore[no-any-return]
+    return whole[index * count : (index + 1) * count]
 
 
-def _with_rows_for_all(dataset: Any, total: int) -> Any:
+def _with_rows_for_all(dataset: Dataset, total: int) -> Any:
     """Returns a dataset without the batches that are too small to give each replica a row."""
     if total == 1:
         return dataset
@@ -145,14 +145,14 @@ def _with_rows_for_all(dataset: Any, total: int) -> Any:
     return dataset.filter(has_rows)
 
 
-def _shapes_of(dataset: Any) -> list[Any]:
+def _shapes_of(dataset: Dataset) -> list[Any]:
     return flatten(dataset.output_shapes)
 
 
 class TurnIterator(_OfDataset):
     """An iterator whose replicas take elements in turn."""
 
-    def __init__(self, shares: Shares, dataset: Any, one_shot: bool = False) -> None:
+    def __init__(self, shares: Shares, dataset: Dataset, one_shot: bool = False) -> None:
         super().__init__(shares, dataset, one_shot)
 
     def _inputs(self, name: str | None) -> list[Any]:
@@ -180,7 +180,7 @@ class CallIterator(DistributedIterator):
 class DistributedDataset:
     """A dataset whose iterators give each replica its input."""
 
-    def __init__(self, shares: Shares, dataset: Any, kind: type[Any]) -> None:
+    def __init__(self, shares: Shares, dataset: Dataset, kind: type[Any]) -> None:
         self._shares, self._dataset, self._kind = shares, dataset, kind
 
     def make_initializable_iterator(self) -> Any:

@@ -40,7 +40,10 @@ class MirroredExtended(StrategyExtended):
     """One replica per device of this process, each with a copy of every variable."""
 
     def __init__(
-        self, container_strategy: Any, devices: Sequence[str] | None = None, cross_device_ops: Any = None
+        self,
+        container_strategy: Any,
+        devices: Sequence[str] | None = None,
+        cross_device_ops: CrossDeviceOps | None = None,
     ) -> None:
         super().__init__(container_strategy)
         names = local_gpus() or ["/device:CPU:0"] if devices is None else list(devices)
@@ -72,7 +75,7 @@ class MirroredStrategy(Strategy):
     By default all GPUs, or the CPU on a machine without one.
     """
 
-    def __init__(self, devices: Sequence[str] | None = None, cross_device_ops: Any = None) -> None:
+    def __init__(self, devices: Sequence[str] | None = None, cross_device_ops: CrossDeviceOps | None = None) -> None:
         super().__init__(MirroredExtended(self, devices, cross_device_ops))
 
 

@@ -9,10 +9,12 @@ from typing import Any
 from thalweg._src.base import dtypes, shapes
 from thalweg._src.base.config import ConfigProto
 from thalweg._src.base.export import export
+from thalweg._src.cluster.resolvers.cluster_resolver import ClusterResolver
 from thalweg._src.cluster.resolvers.tfconfig import TFConfigClusterResolver
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.ops.collective import broadcast_recv, broadcast_send
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.training.distribute.all_reduce import CollectiveAllReduce, collective_keys
 from thalweg._src.training.distribute.input_context import InputContext
 from thalweg._src.training.distribute.mirrored import MirroredExtended, local_gpus
@@ -86,7 +88,7 @@ class MultiWorkerExtended(MirroredExtended):
             kwargs["initial_value"] = self._of_chief(kwargs["initial_value"])
         return super()._create_variable(next_creator, **kwargs)
 
-    def _of_chief(self, initial_value: Any) -> Callable[[], Any]:
+    def _of_chief(self, initial_value: TensorLike | Callable[[], TensorLike]) -> Callable[[], Any]:
         """Returns a function that creates the initial value of the chief, which all workers start from."""
         keys = collective_keys()
         group, instance = keys.group("initial values"), keys.instance()
@@ -103,7 +105,7 @@ class MultiWorkerExtended(MirroredExtended):
 
     # -- reductions ---------------------------------------------------------------------------------------------------
 
-    def _must_reduce(self, reduce_op: ReduceOp, value: Any) -> bool:
+    def _must_reduce(self, reduce_op: ReduceOp, value: object) -> bool:
         if self._workers == 1 or isinstance(value, DistributedValues):
             return super()._must_reduce(reduce_op, value)
         return not isinstance(value, int | float) or super()._must_reduce(reduce_op, value)
@@ -111,7 +113,7 @@ class MultiWorkerExtended(MirroredExtended):
     def _batch_reduce(self, reduce_op: ReduceOp, pairs: Sequence[tuple[Any, Any]]) -> list[Any]:
         return super()._batch_reduce(reduce_op, [(self._per_device(value), places) for value, places in pairs])
 
-    def _per_device(self, value: Any) -> Any:
+    def _per_device(self, value: object) -> Any:
         """Returns a value of all replicas of this process as one value per device."""
         return value if isinstance(value, DistributedValues) else Mirrored([element(value)] * len(self.worker_devices))
 
@@ -122,13 +124,15 @@ class MultiWorkerExtended(MirroredExtended):
 
     # -- sessions -----------------------------------------------------------------------------------------------------
 
-    def _configure(self, session_config: Any, cluster_spec: Any, task_type: str | None, task_id: Any) -> None:
+    def _configure(
+        self, session_config: ConfigProto | None, cluster_spec: Any, task_type: str | None, task_id: int | None
+    ) -> None:
         if cluster_spec:
             self._enter(self._container_strategy(), Task.of(cluster_spec, task_type, task_id))
         if session_config is not None:
             session_config.CopyFrom(self._update_config_proto(session_config))
 
-    def _update_config_proto(self, config_proto: Any) -> ConfigProto:
+    def _update_config_proto(self, config_proto: ConfigProto) -> ConfigProto:
         config: ConfigProto = super()._update_config_proto(config_proto)
         if self._task is not None:
             config.isolate_session_state = True
@@ -148,7 +152,7 @@ class MultiWorkerMirroredStrategy(Strategy):
     def __init__(
         self,
         communication: CollectiveCommunication = CollectiveCommunication.AUTO,
-        cluster_resolver: Any = None,
+        cluster_resolver: ClusterResolver | None = None,
     ) -> None:
         task = Task.of_resolver(TFConfigClusterResolver() if cluster_resolver is None else cluster_resolver)
         super().__init__(MultiWorkerExtended(self, communication, task))

@@ -8,6 +8,7 @@ from typing import Any
 
 from thalweg._src.base.config import ConfigProto
 from thalweg._src.base.export import export
+from thalweg._src.cluster.resolvers.cluster_resolver import ClusterResolver
 from thalweg._src.cluster.resolvers.tfconfig import TFConfigClusterResolver
 from thalweg._src.graph.scopes import GraphKeys, device
 from thalweg._src.training.device_setter import replica_device_setter
@@ -118,13 +119,15 @@ class ParameterServerExtended(CentralStorageExtended):
     def _first_replica_id(self) -> int:
         return 0  # the replicas of each worker are in step with each other alone
 
-    def _configure(self, session_config: Any, cluster_spec: Any, task_type: str | None, task_id: Any) -> None:
+    def _configure(
+        self, session_config: ConfigProto | None, cluster_spec: Any, task_type: str | None, task_id: int | None
+    ) -> None:
         if cluster_spec:
             self._enter(self._container_strategy(), Task.of(cluster_spec, task_type, task_id))
         if session_config is not None:
             session_config.CopyFrom(self._update_config_proto(session_config))
 
-    def _update_config_proto(self, config_proto: Any) -> ConfigProto:
+    def _update_config_proto(self, config_proto: ConfigProto) -> ConfigProto:
         config: ConfigProto = super()._update_config_proto(config_proto)
         if self._task is not None:
             config.isolate_session_state = False
@@ -140,6 +143,6 @@ class ParameterServerStrategy(Strategy):
     cluster and the task of this process come from a resolver, by default from the environment variable TF_CONFIG.
     """
 
-    def __init__(self, cluster_resolver: Any = None) -> None:
+    def __init__(self, cluster_resolver: ClusterResolver | None = None) -> None:
         task = Task.of_resolver(TFConfigClusterResolver() if cluster_resolver is None else cluster_resolver)
         super().__init__(ParameterServerExtended(self, task))

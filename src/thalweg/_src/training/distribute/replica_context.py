@@ -24,7 +24,7 @@ class ReplicaContext:
 
     strategy = ReadOnly[Any]("The strategy of the replica.")
 
-    def __init__(self, strategy: Any, replica_id_in_sync_group: Any) -> None:
+    def __init__(self, strategy: Any, replica_id_in_sync_group: int | Tensor) -> None:
         self._strategy = strategy
         self._replica_id_in_sync_group = replica_id_in_sync_group
         self.local_index = 0  # the number of the replica among those of this process
@@ -71,7 +71,7 @@ class ReplicaContext:
         require_replica_context(self)
         return (self._strategy.extended.worker_devices[self.local_index],)
 
-    def all_reduce(self, reduce_op: ReduceOp | str, value: Any) -> Any:
+    def all_reduce(self, reduce_op: ReduceOp | str, value: object) -> Any:
         """Returns the sum or mean over all replicas of each tensor of a structure; it is differentiable."""
         reduce_op = as_reduce_op(reduce_op)
 

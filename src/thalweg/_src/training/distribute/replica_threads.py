@@ -54,7 +54,13 @@ class _ReplicaThread(threading.Thread):
     """Runs the function of one replica until it returns or makes a merge call."""
 
     def __init__(
-        self, strategy: Any, index: int, replica_id: int, place: str, call: Callable[[], Any], creator: Any
+        self,
+        strategy: Any,
+        index: int,
+        replica_id: int,
+        place: str,
+        call: Callable[[], Any],
+        creator: Callable[..., Any],
     ) -> None:
         super().__init__(name=f"replica_{index}", daemon=True)
         self.index = index
@@ -120,7 +126,7 @@ class _ReplicaThread(threading.Thread):
 
     # -- what the thread of the strategy calls ------------------------------------------------------------------------
 
-    def proceed(self, answer: Any = None) -> None:
+    def proceed(self, answer: object = None) -> None:
         """Lets the replica run until it returns or makes its next merge call."""
         self._answer = answer
         self._paused.clear()

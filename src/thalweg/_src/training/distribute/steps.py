@@ -15,6 +15,7 @@ from thalweg._src.graph.ops.control import group
 from thalweg._src.graph.ops.identity import identity
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.training.distribute.reduce_op import ReduceOp
 from thalweg._src.training.distribute.values import local_values
 from thalweg._src.training.variables.distribution import current_mode
@@ -34,7 +35,7 @@ class MultiStepContext:
         self._last_step_outputs: dict[str, Any] = {}
         self._non_tensor_outputs: dict[str, Any] = {}
 
-    def set_last_step_output(self, name: str, output: Any, reduce_op: ReduceOp | None = None) -> None:
+    def set_last_step_output(self, name: str, output: object, reduce_op: ReduceOp | None = None) -> None:
         """Keeps an output of the last step, reduced over replicas or as one value per replica."""
         mode = current_mode()
         if mode is not None and mode.replica is not None:
@@ -48,12 +49,14 @@ class MultiStepContext:
         else:
             self._last_step_outputs[name] = mode.strategy.reduce(reduce_op, output)
 
-    def set_non_tensor_output(self, name: str, output: Any) -> None:
+    def set_non_tensor_output(self, name: str, output: object) -> None:
         """Keeps a value that is no tensor."""
         self._non_tensor_outputs[name] = output
 
 
-def run_steps(fn: Callable[..., Any], iterator: Any, iterations: Any, initial_loop_values: Any) -> MultiStepContext:
+def run_steps(
+    fn: Callable[..., Any], iterator: Any, iterations: TensorLike, initial_loop_values: Any
+) -> MultiStepContext:
     """Returns the context of a loop that calls `fn(context, inputs)` for several elements of an iterator."""
     context = MultiStepContext()
     initial = {} if initial_loop_values is None else initial_loop_values

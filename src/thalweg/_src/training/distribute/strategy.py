@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from thalweg._src.base import dtypes
+from thalweg._src.base.config import ConfigProto
 from thalweg._src.base.export import export
 from thalweg._src.graph.nest import map_structure
 from thalweg._src.graph.ops.cast import cast
@@ -16,11 +17,13 @@ from thalweg._src.graph.ops.reduction import reduce_sum
 from thalweg._src.graph.ops.reshape import shape
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.variable_creators import variable_creator_scope
+from thalweg._src.training.data.dataset import Dataset
 from thalweg._src.training.distribute.extended import StrategyExtended
 from thalweg._src.training.distribute.input_context import InputReplicationMode
 from thalweg._src.training.distribute.reduce_op import ReduceOp, as_reduce_op
 from thalweg._src.training.distribute.values import local_values
 from thalweg._src.training.variables.distribution import Mode, current_mode, entered
+from thalweg._src.training.variables.sessions import SessionLike
 from thalweg._src.training.variables.variable_scope import get_variable_scope, variable_scope
 
 
@@ -82,7 +85,7 @@ class Strategy:
         with self.scope():
             yield
 
-    def colocate_vars_with(self, colocate_with_variable: Any) -> contextlib.AbstractContextManager[None]:
+    def colocate_vars_with(self, colocate_with_variable: object) -> contextlib.AbstractContextManager[None]:
         """Deprecated form of `extended.colocate_vars_with`."""
         return self._extended.colocate_vars_with(colocate_with_variable)
 
@@ -101,13 +104,13 @@ class Strategy:
 
     run = experimental_run_v2
 
-    def reduce(self, reduce_op: ReduceOp | str, value: Any, axis: int | None = None) -> Any:
+    def reduce(self, reduce_op: ReduceOp | str, value: object, axis: int | None = None) -> Any:
         """Returns the sum or mean of a value over replicas and, with an axis, over that dimension of each value."""
         reduce_op = as_reduce_op(reduce_op)
         with self._cross_replica("reduce"), name_scope("reduce"):
             return map_structure(lambda leaf: self._reduce(reduce_op, leaf, axis), value)
 
-    def _reduce(self, reduce_op: ReduceOp, value: Any, axis: int | None) -> Any:
+    def _reduce(self, reduce_op: ReduceOp, value: object, axis: int | None) -> Any:
         if axis is None:
             return self._extended._reduce_here(reduce_op, value)
         total = self._extended.call_for_each_replica(lambda local_value: reduce_sum(local_value, axis), args=(value,))
@@ -120,11 +123,11 @@ class Strategy:
         )
         return divide(total, cast(self._extended._reduce_here(ReduceOp.SUM, counts), total.dtype))
 
-    def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
+    def experimental_local_results(self, value: object) -> tuple[Any, ...]:
         """Returns the values of the replicas of this process."""
         return local_values(value)
 
-    def unwrap(self, value: Any) -> tuple[Any, ...]:
+    def unwrap(self, value: object) -> tuple[Any, ...]:
         """Deprecated name of `experimental_local_results`."""
         return local_values(value)
 
@@ -137,7 +140,7 @@ class Strategy:
 
     # -- input --------------------------------------------------------------------------------------------------------
 
-    def make_dataset_iterator(self, dataset: Any) -> Any:
+    def make_dataset_iterator(self, dataset: Dataset) -> Any:
         """Returns an iterator that splits each batch of a dataset among all replicas."""
         return self._extended._make_dataset_iterator(dataset)
 
@@ -152,7 +155,7 @@ class Strategy:
         with self.scope():
             return self._extended._make_input_fn_iterator(input_fn)
 
-    def experimental_distribute_dataset(self, dataset: Any) -> Any:
+    def experimental_distribute_dataset(self, dataset: Dataset) -> Any:
         """Returns a dataset whose iterators split each batch among all replicas."""
         return self._extended._distribute_dataset(dataset)
 
@@ -160,23 +163,27 @@ class Strategy:
         """Returns a dataset whose replicas take elements in turn from that of `dataset_fn(InputContext)`."""
         return self._extended._distribute_function(dataset_fn)
 
-    def experimental_make_numpy_dataset(self, numpy_input: Any, session: Any = None) -> Any:
+    def experimental_make_numpy_dataset(self, numpy_input: object, session: SessionLike | None = None) -> Any:
         """Returns a dataset of the slices of NumPy arrays."""
         return self._extended.experimental_make_numpy_dataset(numpy_input, session=session)
 
     # -- sessions -----------------------------------------------------------------------------------------------------
 
     def configure(
-        self, session_config: Any = None, cluster_spec: Any = None, task_type: str | None = None, task_id: Any = None
+        self,
+        session_config: ConfigProto | None = None,
+        cluster_spec: Any = None,
+        task_type: str | None = None,
+        task_id: int | None = None,
     ) -> None:
         """Sets the cluster and the task of this process, and changes a session's configuration to suit."""
         self._extended._configure(session_config, cluster_spec, task_type, task_id)
 
-    def update_config_proto(self, config_proto: Any) -> Any:
+    def update_config_proto(self, config_proto: ConfigProto) -> Any:
         """Returns a copy of a session's configuration with what the strategy needs."""
         return self._extended._update_config_proto(config_proto)
 
-    def __deepcopy__(self, memo: Any) -> Strategy:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Strategy:
         return self  # variables and iterators refer to their strategy by identity
 
 

@@ -78,21 +78,21 @@ def local_values(value: Any) -> tuple[Any, ...]:
     return tuple(value.values) if is_distributed(value) else (value,)
 
 
-def is_distributed(value: Any) -> bool:
+def is_distributed(value: object) -> bool:
     """Returns whether a value has one part per replica: a distributed value, or a variable with copies."""
     return isinstance(value, DistributedValues) or getattr(value, "_has_copies", False)
 
 
-def value_of(replica: int, structure: Any) -> Any:
+def value_of(replica: int, structure: object) -> Any:
     """Returns a structure with the value of one replica in place of each distributed value."""
 
-    def chosen(value: Any) -> Any:
+    def chosen(value: object) -> Any:
         return value.values[replica] if isinstance(value, DistributedValues) else value
 
     return map_structure(chosen, structure)
 
 
-def copy_of(index: int, structure: Any) -> Any:
+def copy_of(index: int, structure: object) -> Any:
     """Returns a structure with one copy in place of each distributed value and of each variable with copies."""
     return map_structure(lambda value: value.values[index] if is_distributed(value) else value, structure)
 
@@ -116,6 +116,6 @@ def _grouped(values: Sequence[Any], wrap: type[DistributedValues]) -> Any:
     return wrap(values)
 
 
-def element(value: Any) -> Any:
+def element(value: object) -> Any:
     """Returns what a graph knows of a value: the tensor of a variable, or the value itself."""
     return value.value() if isinstance(value, Variable) else value

@@ -27,6 +27,7 @@ from thalweg._src.training.distribute.reduce_op import ReduceOp
 from thalweg._src.training.distribute.values import DistributedValues, Mirrored
 from thalweg._src.training.variables.distribution import Mode, current_mode
 from thalweg._src.training.variables.replication import VariableAggregation, VariableSynchronization
+from thalweg._src.training.variables.sessions import SessionLike
 from thalweg._src.training.variables.variables import Variable
 
 _REDUCED = (state.assign_variable_op, state.assign_add_variable_op, state.assign_sub_variable_op)
@@ -156,7 +157,7 @@ class DistributedVariable(Variable):
             result = logical_and(result, copy.is_initialized(), name=name if copy is self.values[-1] else None)
         return result
 
-    def load(self, value: TensorLike, session: Any = None) -> None:
+    def load(self, value: TensorLike, session: SessionLike | None = None) -> None:
         """Assigns a value to all copies in a session without adding operations to the graph."""
         for copy in self.values:
             copy.load(value, session)
@@ -233,7 +234,7 @@ class DistributedVariable(Variable):
         return group(*[copy._restore(value) for copy in self.values])
 
 
-def _at(index: int, value: Any) -> Any:
+def _at(index: int, value: object) -> Any:
     return value.values[index] if isinstance(value, DistributedValues) else value
 
 
@@ -363,12 +364,12 @@ def create_copies(
     return variable
 
 
-def _initial_value(variable: Any) -> Tensor:
+def _initial_value(variable: Variable) -> Tensor:
     """Returns the initial value of a copy, which in eager execution it has already."""
-    return variable.read_value() if variable._handle.is_eager else variable.initial_value  # type: ignore[no-any-return]
+    return variable.read_value() if variable._handle.is_eager else variable.initial_value
 
 
-def _create_on(place: Any, next_creator: Creator, kwargs: dict[str, Any]) -> Any:
+def _create_on(place: str, next_creator: Creator, kwargs: dict[str, Any]) -> Any:
     graph = get_default_graph()
     with init_scope(), graph.colocate_with(None, ignore_existing=True), graph.device(None), graph.device(place):
         return next_creator(**kwargs)
