@@ -113,7 +113,7 @@ def test_invalid_hints():
     x = tf.constant(1.0)
     with pytest.raises(TypeError, match="expected a tensor, an operation or a list"):
         after(x, "y")
-    with pytest.raises(ValueError, match="another graph"), tf.Graph().as_default():
+    with pytest.raises(ValueError, match="a different graph"), tf.Graph().as_default():
         after(x, tf.constant(1.0))
     inner = []
 

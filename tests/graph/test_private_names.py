@@ -45,7 +45,7 @@ def test_an_input_is_replaced():
     assert x.consumers() == [] and later.consumers() == [z.op]
     with pytest.raises(TypeError, match="float32, not int32"):
         z.op._update_input(0, tf.constant(1))
-    with tf.Graph().as_default(), pytest.raises(ValueError, match="another graph"):
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="a different graph"):
         z.op._update_input(0, tf.constant(1.0))
 
 

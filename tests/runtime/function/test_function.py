@@ -493,7 +493,7 @@ def test_tensors_that_leave_their_function():
     with pytest.raises(AttributeError, match="has no attribute 'numpy'"):
         kept[0].numpy()
     other = tf.function(lambda: kept[0] + 1.0)
-    with pytest.raises(ValueError, match="not around the function"):
+    with pytest.raises(ValueError, match="does not enclose the function"):
         other()
 
 

@@ -192,7 +192,7 @@ def test_parallel_errors_are_raised_in_order(session):
 def test_tensor_of_an_unrelated_graph():
     with tf.Graph().as_default():
         stranger = tf.placeholder(tf.int64, [])
-    with tf.Graph().as_default(), pytest.raises(ValueError, match="not around the function"):
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="does not enclose the function"):
         Dataset.range(3).map(lambda x: x + stranger)
 
 

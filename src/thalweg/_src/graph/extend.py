@@ -22,7 +22,7 @@ def extend_graph(graph: Graph, graph_def: Any, refused: Collection[str]) -> None
     by_name = graph._by_name
     for name in names:
         if name in by_name:
-            raise ValueError(f"the graph has a node {shown(name)} already")
+            raise ValueError(f"the graph already has a node {shown(name)}")
     # Nodes that exist enter the import as its input map: to the importer the GraphDef is complete in itself, and names
     # that are neither in it nor in the graph are errors as always.
     outside: dict[str, Any] = {}

@@ -122,7 +122,7 @@ class FunctionGraph(Graph):
         if inner is not None:
             return inner
         if not tensor.is_eager and tensor.op.graph is not self.outer:
-            raise ValueError(f"{tensor} belongs to a graph that is not around the function: it cannot be used in it")
+            raise ValueError(f"{tensor} belongs to a graph that does not enclose the function, which cannot use it")
         if tensor.dtype._is_ref_dtype:
             raise ValueError(
                 f"{tensor.name!r} is a reference variable, which a function cannot write to: "

@@ -272,7 +272,7 @@ class NodeImport:
                 inputs.append(outputs[output])
         available = [tensor for tensor in inputs if tensor is not None]
         if later and not available:
-            raise ValueError("all of its inputs are back edges of a loop, which it cannot enter")
+            raise ValueError("all of its inputs are back edges of a loop: expected one that enters the loop")
         # another input takes the place of a back edge until the loop is closed
         filled = [available[0] if tensor is None else tensor for tensor in inputs]
         return filled, controls, later

@@ -146,7 +146,7 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expa
 def _compare(first: Any, second: Any, check_types: bool, expand: bool) -> None:
     nested = has_children(first, expand)
     if nested != has_children(second, expand):
-        raise ValueError(f"{first if nested else second!r} has parts, {second if nested else first!r} has none")
+        raise ValueError(f"{first if nested else second!r} is a structure, {second if nested else first!r} is not")
     if not nested:
         return
     if check_types and not same_type(first, second):
@@ -155,7 +155,7 @@ def _compare(first: Any, second: Any, check_types: bool, expand: bool) -> None:
         raise ValueError(f"the keys {list(first)} and {list(second)} differ")
     mine, theirs = children(first), children(second)
     if len(mine) != len(theirs):
-        raise ValueError(f"{first!r} has {len(mine)} parts, {second!r} has {len(theirs)}")
+        raise ValueError(f"{first!r} has {len(mine)} elements, {second!r} has {len(theirs)}")
     for one, other in zip(mine, theirs):
         _compare(one, other, check_types, expand)
 

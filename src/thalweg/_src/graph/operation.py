@@ -151,7 +151,7 @@ class Operation:
         """Replaces an input by a tensor of the same graph and type."""
         self.graph._require_mutable()
         if tensor.graph is not self.graph:
-            raise ValueError(f"{tensor.name!r} belongs to another graph than {self.name!r}")
+            raise ValueError(f"{tensor.name!r} belongs to a different graph than {self.name!r}")
         if tensor.dtype.base_dtype != self.inputs[index].dtype.base_dtype:
             raise TypeError(
                 f"input {index} of {self.name!r} is of type {self.inputs[index].dtype.name}, not {tensor.dtype.name}"
@@ -189,7 +189,7 @@ class Operation:
         self.graph._require_mutable()
         for operation in operations:
             if operation.graph is not self.graph:
-                raise ValueError(f"{operation.name!r} belongs to another graph than {self.name!r}")
+                raise ValueError(f"{operation.name!r} belongs to a different graph than {self.name!r}")
             if operation not in self._control_inputs:
                 self._control_inputs.append(operation)
                 operation._control_outputs.append(self)

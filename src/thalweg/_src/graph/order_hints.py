@@ -39,7 +39,7 @@ def _operations(elements: Any) -> list[Operation]:
 def _check(before: Operation, operation: Operation) -> None:
     operation.graph._require_mutable()
     if before.graph is not operation.graph:
-        raise ValueError(f"after: {operation.name!r} is from another graph than {before.name!r}")
+        raise ValueError(f"after: {operation.name!r} is from a different graph than {before.name!r}")
     if before.context is not operation.context:
         raise ValueError(
             errors.describe(

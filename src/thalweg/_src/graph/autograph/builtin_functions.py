@@ -98,7 +98,7 @@ def overload_of(function: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]
 
 def _stacked(values: TensorList, axis: int = 0, name: str = "stack") -> Tensor:
     if axis != 0:
-        raise ValueError(error_text("A list that a loop on tensors has appended to is stacked along axis 0 alone."))
+        raise ValueError(error_text("A list that a loop on tensors has appended to can be stacked along axis 0 only."))
     return values.stack()
 
 

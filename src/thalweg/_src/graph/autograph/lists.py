@@ -89,7 +89,7 @@ class TensorList:
         return other
 
     def __len__(self) -> NoReturn:
-        raise TypeError("The length of this list is a tensor, as a loop on tensors has appended to it.")
+        raise TypeError("The length of this list is a tensor, since a loop on tensors has appended to it.")
 
     def __iter__(self) -> Iterator[Tensor]:
         raise TypeError(

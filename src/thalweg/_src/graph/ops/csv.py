@@ -24,14 +24,14 @@ def _csv_shapes(c: Inference) -> Sequence[Shape]:
         require(
             shape is None or shape == () or (len(shape) == 1 and shape[0] in (0, 1, None)),
             f"the default of field {index} has shape {show(shape)}",
-            expected="a scalar or a vector of one element; of none where the field is required",
+            expected="a scalar, or a vector of one element, or of none if the field is required",
         )
     columns = c.attrs["select_cols"]
     if columns:
         require(
             len(columns) == c.num_outputs,
             f"select_cols names {len(columns)} columns for {c.num_outputs} defaults",
-            expected="as many of one as of the other",
+            expected="one default for each column",
         )
         rising = all(a < b for a, b in itertools.pairwise(columns))
         require(rising and columns[0] >= 0, f"select_cols is {list(columns)}", expected="columns in rising order")

@@ -90,7 +90,7 @@ def parse(text: str) -> Equation:
     """Parses an equation with an explicit output."""
     left, arrow, right = text.partition("->")
     if not arrow or "->" in right:
-        raise ShapeError(f"equation {text!r} has not exactly one '->'")
+        raise ShapeError(f"equation {text!r} must have exactly one '->'")
     equation = Equation(tuple(_term(operand, text) for operand in left.split(",")), _term(right, text))
     if len(equation.inputs) > 2:
         raise ShapeError(f"equation {text!r} has {len(equation.inputs)} inputs", expected="1 or 2 inputs")

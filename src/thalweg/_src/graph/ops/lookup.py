@@ -96,7 +96,9 @@ def _from_file(c: Inference) -> Sequence[Shape]:
     require_scalar(c, 1)
     for name in ("key_index", "value_index"):
         require(
-            c.attrs[name] >= -2, f"{name} is {c.attrs[name]}", expected="a column, -1 for the line's number, -2 for it"
+            c.attrs[name] >= -2,
+            f"{name} is {c.attrs[name]}",
+            expected="a column, -1 (line number) or -2 (line)",
         )
     require(c.attrs["vocab_size"] >= -1, f"vocab_size is {c.attrs['vocab_size']}", expected="at least -1")
     return []

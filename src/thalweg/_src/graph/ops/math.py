@@ -248,7 +248,7 @@ def _composed(c: Inference) -> Sequence[Shape]:
 
 
 def _require_component(whole: DType, component: DType) -> None:
-    require(component is whole.real_dtype, f"{component.name} is not the type of the parts of {whole.name}")
+    require(component is whole.real_dtype, f"{component.name} is not the real type of {whole.name}")
 
 
 _COMPLEX = attr.types(dtypes.COMPLEX, dtypes.complex64)

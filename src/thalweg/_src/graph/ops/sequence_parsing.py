@@ -62,7 +62,7 @@ def _parse_single_sequence(c: Inference) -> Sequence[Shape]:
     sparse, dense, list_sparse, list_dense = _counts(c)
     first = 2 + sparse + dense + list_sparse + list_dense
     require(not c.shapes[0], f"serialized has shape {show(c.shapes[0])}", expected="a scalar")
-    require(c.shapes[1] is None or len(c.shapes[1]) == 1, "feature_list_dense_missing_assumed_empty is no vector")
+    require(c.shapes[1] is None or len(c.shapes[1]) == 1, "feature_list_dense_missing_assumed_empty is not a vector")
     require_scalars(c, 2, first)
     require(not c.shapes[-1], f"debug_name has shape {show(c.shapes[-1])}", expected="a scalar")
     return [

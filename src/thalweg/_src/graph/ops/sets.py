@@ -119,7 +119,7 @@ def set_size(a: TensorLike | SparseTensor, validate_indices: bool = True) -> Ten
     """
     sparse = as_sparse(a)
     if sparse.dtype not in _TYPES:
-        raise TypeError(f"{sparse.dtype.name} is not a type of sets: {', '.join(sorted(t.name for t in _TYPES))}")
+        raise TypeError(f"sets cannot hold {sparse.dtype.name}, only {', '.join(sorted(t.name for t in _TYPES))}")
     return set_size_op(sparse.indices, sparse.values, sparse.dense_shape, validate_indices)
 
 

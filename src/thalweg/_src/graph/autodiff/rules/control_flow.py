@@ -78,4 +78,4 @@ def enter_gradient(op: Operation, grad: Any) -> Any:
 
 @gradient("Exit", "NextIteration", "RefExit", "RefNextIteration")
 def loop_gradient(op: Operation, _: Any) -> NoReturn:
-    raise LookupError(f"{op.name!r} is part of a loop made by hand; gradients are made for those of tf.while_loop.")
+    raise LookupError(f"{op.name!r} is part of a hand-made loop; only loops of tf.while_loop have gradients.")
