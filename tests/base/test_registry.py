@@ -21,7 +21,7 @@ from thalweg._src.graph.op_def import OPS, ArgDef, OpDef
 from thalweg._src.graph.tensor_proto import MakeNdarray
 from thalweg._src.runtime.kernels import registry
 
-with gzip.open(Path(__file__).parent / "fixtures" / "tf_ops.jsonl.gz", "rt", encoding="utf-8") as lines:
+with gzip.open(Path(__file__).parent.parent / "fixtures" / "tf_ops.jsonl.gz", "rt", encoding="utf-8") as lines:
     FACTS: dict[str, Any] = {fact["op"]: fact for fact in map(json.loads, lines)}
 NAMES = sorted(OPS)
 RUN = [name for name in NAMES if OPS.lookup(name).on_handles is None]  # operations on references are lowered

@@ -85,7 +85,7 @@ def test_exported_names_are_noted():
 
 
 def test_names_that_are_not_listed_are_removed(monkeypatch):
-    module = types.ModuleType("listed", "kept\n")
+    module = types.ModuleType("listed", "@@kept\n")
     module.kept, module.also, module.hidden, module._private = 1, 2, 3, 4
     monkeypatch.setitem(sys.modules, "listed", module)
     assert all_util.make_all("listed") == ["kept"]

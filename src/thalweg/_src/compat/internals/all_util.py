@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-_LISTED = re.compile(r"^\s*([A-Za-z_]\w*)", re.MULTILINE)
+_LISTED = re.compile(r"^\s*@@([A-Za-z_]\w*)", re.MULTILINE)
 
 
 def make_all(module_name: str, doc_string_modules: Sequence[ModuleType] | None = None) -> list[str]:
-    """Returns the names of a module that the docstrings list as `name`."""
+    """Returns the names of a module that the docstrings list as `@@name`."""
     module = sys.modules[module_name]
     listed = {name for source in doc_string_modules or [module] for name in _LISTED.findall(source.__doc__ or "")}
     return sorted(listed & set(dir(module)))

@@ -17,7 +17,7 @@ _RUNS = (
     "eX$lo_j13z28Pm7rez^I)6;r`T(5<5vk%wqbxDlYUI+O;u1(rVQ=fs~DBC^{I@2BM+&jxbU%r(!q>Y5cY31%3b+(lwh-A9X+I4Fl`3l>~f`)V}"
     "7EKk6N?Pvb?R6WpQwBu3H9VH3o8FR@X_amlA?r<d4omy#eX65>7IZsXi9^~OdRx2B%Bk*B4~cEB<MshT-+;wHCItoJ4OpcIX5nq==+ALT&LJ9e"
     "a-wW*S{Lt#c#4R-p_GO`yCJ*(M_Yk%qM@%L^~j(Sx!CM#xMbQH?CdmHS2rrEd&m!Q3quiF=V%q6Wo{1nVVZ;J;T-O7<L2Ak3|-Yqs-l7_O<r}e"
-    "wd!F`)xp}q5VcW3Zq#PTC@*@nYavarFv8qPi^`;nXp(L)S#RrDLKj-HVyB>Ur$)4sbCZ~QA}g@|7K`Cq3|2n6aD@-MV*D<H0xuelzg79xY>X"
+    "wd!F`)xp}q5VcW3Zq#PTC@*@nYavarFv8qPi^`;nXp(L)S#RrDLKj-HVyB>Ur$)4sbCZ~QA}g@|7K`Cq3|2n6aD@-MV*D<H0x@@uelzg79xY>X"
     "{-ZvOh{_XBtP*jFQH)yUpug<I;*arbNxm%p+Oot;g;ylgx?E!Za7lkd`i<OigBt4=Q5Hy?^$|2vra2}cIWDtBG3J@5boOP+LcVNJS54@a0{WSg"
     "xEZE2DOX9NW|xh!c+F8|4rs;Oo|@M4{>ppj7{NEx$haV-Uf%0D@Vx(agz;tc=4CNtSz8ojH~s&p`<v7-Dv4lglEY_`RJdUVosxuUE-9-Zv7(E<"
     "vI*^m%`LnQ(aN-ly0=7Gaxljc++So6s=Cvsa%d{mSX!xS#XHqVNz^^1bE2*-NLH$UotDJlNHE)A$?O25&;CGvtp(ftdk*;MQ4jLai)f;tJcOt`"
