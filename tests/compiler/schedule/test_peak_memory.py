@@ -54,7 +54,7 @@ def test_measured_peak_memory_matches_the_estimate(network, trained):
         session.run(tf.global_variables_initializer())
         value = np.random.default_rng(3).random(x.shape.as_list(), np.float32)
         real, estimate = held_in(session, fetches, {x: value})
-    tensors = estimate.peak - estimate.kept - value.nbytes  # the feed is the caller's
+    tensors = estimate.peak - estimate.persistent - value.nbytes  # the feed is the caller's
     assert 0.8 * real <= tensors <= 1.25 * real
 
 
@@ -63,7 +63,7 @@ def test_a_tensor_is_live_until_its_last_reader():
     b = tf.sin(a, name="b")
     c = tf.cos(b, name="c")
     estimate = estimated([tf.add(a, c, name="d")])
-    assert estimate.peak - estimate.kept == 1200 and estimate.node.name in ("c", "d")
+    assert estimate.peak - estimate.persistent == 1200 and estimate.node.name in ("c", "d")
     assert {held.node.name for held in estimate.held} >= {"a", "c"}
     assert estimate.held[0].size == 400
 
@@ -73,7 +73,7 @@ def test_views_share_buffers_and_variables_are_kept():
     x = tf.sin(v, name="x")
     y = tf.exp(tf.reshape(tf.identity(x), [10, 10]), name="y")
     estimate = estimated([tf.reduce_sum(y) + tf.reduce_sum(x)])
-    assert estimate.peak == estimate.kept + 800 + 4 and 400 <= estimate.kept <= 450
+    assert estimate.peak == estimate.persistent + 800 + 4 and 400 <= estimate.persistent <= 450
 
 
 def test_a_list_saved_by_a_loop_has_one_entry_per_iteration():
@@ -116,7 +116,7 @@ def test_on_an_accelerator_only_its_own_memory_counts():
     n = tf.shape(x, name="n")
     y = tf.reshape(tf.sin(x), n)
     estimate = estimated([y], [x], device=GPU[0])
-    assert estimate.peak == 8000 + estimate.kept and estimate.kept == 0  # the copy of the feed, and its sine
+    assert estimate.peak == 8000 + estimate.persistent and estimate.persistent == 0  # the copy of the feed, and its sine
 
 
 def test_the_text_names_node_and_tensors():

@@ -76,7 +76,7 @@ def _assert_same_graph(a: StepGraph, b: StepGraph, pairs: dict[Node, Node]) -> N
         assert x.attrs.keys() == y.attrs.keys()
         for key, value in x.attrs.items():
             if isinstance(value, Region):
-                for inner, other in zip(value.parts(), y.attrs[key].parts(), strict=True):
+                for inner, other in zip(value.graphs(), y.attrs[key].graphs(), strict=True):
                     _assert_same_graph(inner, other, pairs)
             else:
                 assert_same_value(value, y.attrs[key])

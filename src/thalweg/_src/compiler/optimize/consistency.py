@@ -94,13 +94,15 @@ class _Sections:
 
         It may be released when the others are held: they keep updates from being committed in between.
         """
-        parts = self._by_task(section)
-        is_apart = not is_ordered and sum(map(len, parts.values())) == len(section)  # no loop reads at several tasks
+        nodes_by_task = self._by_task(section)
+        is_apart = not is_ordered and sum(map(len, nodes_by_task.values())) == len(
+            section
+        )  # no loop reads at several tasks
         first = None if is_apart else self.coordinator
-        locks = self._lock("reads", "MutexLock", parts, first, lambda task: {SHARED: True})
+        locks = self._lock("reads", "MutexLock", nodes_by_task, first, lambda task: {SHARED: True})
         for task, lock in locks.items():
             others = [other for other in locks.values() if other is not lock] if task == first else []
-            self._end("reads_end", "ConsumeMutexLock", lock, [*parts.get(task, ()), *others])
+            self._end("reads_end", "ConsumeMutexLock", lock, [*nodes_by_task.get(task, ()), *others])
 
     def add_updates(self, section: Sequence[Node], updates: Collection[Node]) -> None:
         """Makes the updates of a step a transaction; what reads after them does so when it is decided."""
@@ -118,10 +120,10 @@ class _Sections:
             named = "" if task == self.coordinator else self.coordinator
             return {"variables": tuple(name for handle in changed for name in _variable(handle)), "coordinator": named}
 
-        parts = {task: inside.get(task, []) for task in tasks}
-        begun = self._lock("updates", "_BeginTransaction", parts, self.coordinator, attrs)
+        nodes_by_task = {task: inside.get(task, []) for task in tasks}
+        begun = self._lock("updates", "_BeginTransaction", nodes_by_task, self.coordinator, attrs)
         prepared = [
-            self._node("prepare", "_PrepareTransaction", task, {}, [Output(begun[task], 0)], parts[task])
+            self._node("prepare", "_PrepareTransaction", task, {}, [Output(begun[task], 0)], nodes_by_task[task])
             for task in participants
         ]
         commit = self._node(
@@ -130,7 +132,7 @@ class _Sections:
             self.coordinator,
             {"N": len(prepared), "participants": tuple(participants)},
             [Output(begun[self.coordinator], 0), *(Output(node, 0) for node in prepared)],
-            parts[self.coordinator],
+            nodes_by_task[self.coordinator],
         )
         decided = {self.coordinator: commit}
         for task in participants:
@@ -159,8 +161,8 @@ class _Sections:
                 continue
             before = {update: None for p in node.predecessors() for update in earlier.get(p, ())}
             if is_update:
-                own = set(_handles(node))
-                same = [update for update in before if not own.isdisjoint(_handles(update))]
+                handles = set(_handles(node))
+                same = [update for update in before if not handles.isdisjoint(_handles(update))]
                 node.controls = [*(c for c in node.controls if c not in earlier), *same]
                 before[node] = None
             elif not is_group:
@@ -178,17 +180,17 @@ class _Sections:
 
     def _by_task(self, section: Iterable[Node]) -> dict[str, list[Node]]:
         """Groups nodes by the tasks whose consistent variables they use; a loop can use those of several."""
-        parts: dict[str, list[Node]] = {}
+        nodes_by_task: dict[str, list[Node]] = {}
         for node in section:
             for task in dict.fromkeys(self._task(handle) for handle in _handles(node)):
-                parts.setdefault(task, []).append(node)
-        return parts
+                nodes_by_task.setdefault(task, []).append(node)
+        return nodes_by_task
 
     def _lock(
         self,
         name: str,
         op_type: str,
-        parts: Mapping[str, Sequence[Node]],
+        nodes_by_task: Mapping[str, Sequence[Node]],
         first: str | None,
         attrs: Callable[[str], dict[str, Any]],
     ) -> dict[str, Node]:
@@ -196,18 +198,20 @@ class _Sections:
 
         first: the task that is locked before the others, if the section has others
         """
-        tasks = list(parts) if first is None or not parts else list(dict.fromkeys((first, *parts)))
-        everything = [node for part in parts.values() for node in part]
+        tasks = (
+            list(nodes_by_task) if first is None or not nodes_by_task else list(dict.fromkeys((first, *nodes_by_task)))
+        )
+        everything = [node for nodes in nodes_by_task.values() for node in nodes]
         locks: dict[str, Node] = {}
         for task in tasks:
             if first is None or task == first:
-                after = [*self._needed(parts[task] if first is None else everything), *self.released]
+                after = [*self._needed(nodes_by_task[task] if first is None else everything), *self.released]
             else:
                 after = [locks[first]]
             mutex = self._node("mutex", "MutexV2", task, {"container": "", "shared_name": _NAME})
             locks[task] = self._node(name, op_type, task, attrs(task), [Output(mutex, 0)], after)
-        for task, part in parts.items():
-            for node in part:
+        for task, nodes in nodes_by_task.items():
+            for node in nodes:
                 node.controls = [*node.controls, locks[task]]
         return locks
 
@@ -269,7 +273,7 @@ def _handles(node: Node) -> list[Node]:
 def _writes(node: Node) -> bool:
     if node.type != "_While":
         return node.facts.writes
-    return any(inner.facts.writes for part in node.attrs["region"].parts() for inner in part.everything())
+    return any(inner.facts.writes for graph in node.attrs["region"].graphs() for inner in graph.everything())
 
 
 def _descendants(step: StepGraph, nodes: Iterable[Node]) -> set[Node]:

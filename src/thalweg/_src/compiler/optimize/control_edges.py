@@ -24,12 +24,12 @@ def remove_control_edges(step: StepGraph) -> None:
         for (predicate, _), _ in node.guard:
             waited |= after[predicate]
         if node.controls:
-            kept = node.controls if node in roots else []
+            needed = node.controls if node in roots else []
             for control in node.controls:
                 if (after[control] & ~waited or is_hinted(node, control)) and node not in roots:
-                    kept.append(control)
+                    needed.append(control)
                 waited |= after[control]
-            node.controls = kept
+            node.controls = needed
         if node.type != "_Arg" and (node.facts.stateful or node.facts.waits):
             waited |= 1 << effects
             effects += 1

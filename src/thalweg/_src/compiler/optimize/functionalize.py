@@ -59,8 +59,8 @@ def _structure(step: StepGraph) -> StepGraph:
     targets = [
         replaced[Output(target, 0)].node if Output(target, 0) in replaced else target for target in copies.targets
     ]
-    made, fetches, targets = _guard(nodes, fetches, list(dict.fromkeys(targets)))
-    result = StepGraph(made, copies.feeds, fetches, targets)
+    guarded, fetches, targets = _guard(nodes, fetches, list(dict.fromkeys(targets)))
+    result = StepGraph(guarded, copies.feeds, fetches, targets)
     if _levels(result) > _MAX_LEVELS:
         raise Unstructured(f"conditionals and loops are nested more than {_MAX_LEVELS} levels deep")
     return result
@@ -72,7 +72,7 @@ def _levels(step: StepGraph) -> int:
 
 
 def _levels_inside(node: Node) -> int:
-    return 1 + max(map(_levels, node.attrs["region"].parts())) if node.type == "_While" else 0
+    return 1 + max(map(_levels, node.attrs["region"].graphs())) if node.type == "_While" else 0
 
 
 def _copied(step: StepGraph) -> StepGraph:
@@ -222,17 +222,17 @@ def _collapse(frame: _Frame, replaced: dict[Output, Output]) -> tuple[Node, list
     variables = _variables(frame, nodes, condition)
     captures = [node for node in nodes if node.type == "Enter" and node.attrs["is_constant"]]
     arguments, at_condition, at_body = _arguments(variables, captures)
-    waited = {control for node in nodes for control in node.controls}
+    awaited = {control for node in nodes for control in node.controls}
     region = Region(
-        _part(frame, nodes, arguments, at_condition, [condition.inputs[0]]),
-        _part(frame, nodes, arguments, at_body, [variable.following for variable in variables]),
+        _region_graph(frame, nodes, arguments, at_condition, [condition.inputs[0]]),
+        _region_graph(frame, nodes, arguments, at_body, [variable.following for variable in variables]),
     )
     first = variables[0].merge
     inputs = [variable.initial for variable in variables] + [capture.inputs[0] for capture in captures]
     enters = [node for node in nodes if node.type == "Enter"]
     controls = dict.fromkeys(control for enter in enters for control in enter.controls)
     # A control edge from outside to a node inside makes the whole loop wait.
-    controls.update(dict.fromkeys(capture.inputs[0].node for capture in captures if capture in waited))
+    controls.update(dict.fromkeys(capture.inputs[0].node for capture in captures if capture in awaited))
     loop = Node(
         frame.name,
         OPS.lookup("_While"),
@@ -255,7 +255,7 @@ def _waiting(back: Node) -> Node:
 
 def _variables(frame: _Frame, nodes: list[Node], condition: Node) -> list[_Variable]:
     by_merge: dict[Node, _Variable] = {}
-    made: list[Node] = []
+    identities: list[Node] = []
     for node in nodes:
         if node.type != "Merge" or not any(producer.type == "NextIteration" for producer, _ in node.inputs):
             continue
@@ -265,8 +265,8 @@ def _variables(frame: _Frame, nodes: list[Node], condition: Node) -> list[_Varia
         by_merge[node] = _Variable(enter.inputs[0], node, back.inputs[0])
         if back.controls:
             by_merge[node].following = Output(_waiting(back), 0)
-            made.append(by_merge[node].following.node)
-    nodes += made
+            identities.append(by_merge[node].following.node)
+    nodes += identities
     switches: dict[Node, _Variable] = {}
     for node in nodes:
         if node.type == "Switch" and node.inputs[1].node is condition:
@@ -306,11 +306,15 @@ def _arguments(
     return arguments, at_condition, at_body
 
 
-def _part(
-    frame: _Frame, nodes: Sequence[Node], arguments: Sequence[Node], known: dict[Output, Output], results: list[Output]
+def _region_graph(
+    frame: _Frame,
+    nodes: Sequence[Node],
+    arguments: Sequence[Node],
+    arguments_of: dict[Output, Output],
+    results: list[Output],
 ) -> StepGraph:
     """Returns the graph of a loop's condition or body: the ancestors of its results, down to the arguments."""
-    gates = {node for node, _ in known}
+    gates = {node for node, _ in arguments_of}
     inside = set(nodes)
 
     def predecessors(node: Node) -> Iterable[Node]:
@@ -318,22 +322,22 @@ def _part(
             raise Unstructured(f"{node.name!r} is not in the loop {frame.name!r} that uses it")
         closes_loop = any(producer.type == "NextIteration" for producer, _ in node.inputs)
         of_branch = node.type in ("Switch", "ControlTrigger") or (node.type == "Merge" and not closes_loop)
-        own = node.facts.control_flow and not of_branch
-        if own or any(output.node in gates and output not in known for output in node.inputs):
+        is_of_frame = node.facts.control_flow and not of_branch
+        if is_of_frame or any(output.node in gates and output not in arguments_of for output in node.inputs):
             raise Unstructured(f"the body of the loop {frame.name!r} uses {node.name!r} of its frame")
         before = [*(producer for producer, _ in node.inputs), *node.controls]
         return [producer for producer in before if producer not in gates]
 
-    members = reachable((producer for producer, _ in results if producer not in gates), predecessors)
-    for node in members:
-        node.inputs = [known.get(output, output) for output in node.inputs]
+    body = reachable((producer for producer, _ in results if producer not in gates), predecessors)
+    for node in body:
+        node.inputs = [arguments_of.get(output, output) for output in node.inputs]
         node.controls = [control for control in node.controls if control not in gates]
-    fetches = [known.get(output, output) for output in results]
+    fetches = [arguments_of.get(output, output) for output in results]
     for producer, index in fetches:
         if producer in gates:
             raise Unstructured(f"the loop {frame.name!r} takes output {index} of {producer.name!r} past its condition")
-    made, fetches, _ = _guard(list(members), fetches, [])
-    return StepGraph([*arguments, *made], list(arguments), fetches)
+    guarded, fetches, _ = _guard(list(body), fetches, [])
+    return StepGraph([*arguments, *guarded], list(arguments), fetches)
 
 
 # -- conditionals -----------------------------------------------------------------------------------------------------
@@ -343,22 +347,22 @@ def _guard(
     nodes: Sequence[Node], fetches: Sequence[Output], targets: Sequence[Node]
 ) -> tuple[list[Node], list[Output], list[Node]]:
     """Sets the guard of each node of an acyclic graph, and removes Switch and Merge."""
-    asked = {*fetches, *(output for node in nodes for output in node.inputs)}
+    used = {*fetches, *(output for node in nodes for output in node.inputs)}
     arrivals: dict[Output, Guard] = {}  # the guards that Switch nodes add to their outputs
     value_of: dict[Output, Output] = {}
-    made: list[Node] = []
-    gone: set[Node] = set()
+    guarded: list[Node] = []
+    removed: set[Node] = set()
     for node in _ordered(nodes):
         before = [arrivals.get(output) or output.node.guard for output in node.inputs]
         node.inputs = [value_of.get(output, output) for output in node.inputs]
         if node.type == "Merge":
             chosen = _choose(node, before)
             value_of[Output(node, 0)] = Output(chosen, 0)
-            gone.add(node)
+            removed.add(node)
             node.guard = chosen.guard
-            if Output(node, 1) in asked:
+            if Output(node, 1) in used:
                 raise Unstructured(f"output value_index of Merge {node.name!r} is used")
-            made.append(chosen)
+            guarded.append(chosen)
             continue
         if node.type != "ControlTrigger":
             before += [control.guard for control in node.controls]
@@ -368,19 +372,19 @@ def _guard(
             for side in (False, True):
                 arrivals[Output(node, int(side))] = _conjunction([node.guard, ((predicate, side),)])
                 value_of[Output(node, int(side))] = node.inputs[0]
-            gone.add(node)
+            removed.add(node)
             continue
-        made.append(node)
-    for node in made:
-        node.controls = _real_controls(node.controls, gone)
+        guarded.append(node)
+    for node in guarded:
+        node.controls = _real_controls(node.controls, removed)
         if node.type == "Const":
             node.guard = ()  # constants need no guard
-    wanted = [
-        _alive(output, value_of.get(output, output), arrivals.get(output, output.node.guard), made)
+    checked_fetches = [
+        _alive(output, value_of.get(output, output), arrivals.get(output, output.node.guard), guarded)
         for output in fetches
     ]
-    reached = [value_of[Output(target, 0)].node if target in gone else target for target in targets]
-    return made, wanted, reached
+    reached = [value_of[Output(target, 0)].node if target in removed else target for target in targets]
+    return guarded, checked_fetches, reached
 
 
 def _source(predicate: Output, guard: Guard) -> Output:
@@ -400,11 +404,11 @@ def _source(predicate: Output, guard: Guard) -> Output:
             return predicate
 
 
-def _real_controls(controls: Sequence[Node], gone: set[Node]) -> list[Node]:
+def _real_controls(controls: Sequence[Node], removed: set[Node]) -> list[Node]:
     """Returns control inputs without those that only bind a node to a branch or a loop."""
 
     def only_forwards(node: Node) -> bool:
-        return node in gone or node.type in ("Identity", "Const")
+        return node in removed or node.type in ("Identity", "Const")
 
     # What a node waits for that only forwards a value must still be waited for.
     reached = preorder(controls, lambda node: node.predecessors() if only_forwards(node) else ())
@@ -457,7 +461,7 @@ def _never(guard: Guard) -> bool:
     return any((predicate, not side) in guard for predicate, side in guard)
 
 
-def _alive(fetched: Output, value: Output, guard: Guard, made: list[Node]) -> Output:
+def _alive(fetched: Output, value: Output, guard: Guard, nodes: list[Node]) -> Output:
     """Returns a fetched value, with a check that its branch was taken."""
     if not guard:
         return value
@@ -467,5 +471,5 @@ def _alive(fetched: Output, value: Output, guard: Guard, made: list[Node]) -> Ou
     check = node.like(
         "_Alive", [*predicates, value], attrs, dtypes=[node.dtypes[index]], shapes=[node.shapes[index]], guard=()
     )
-    made.append(check)
+    nodes.append(check)
     return Output(check, 0)

@@ -55,7 +55,7 @@ class _Scope:
 
 
 _Expansion = tuple[list[Output], list[Node]]  # the results of a call, and the nodes that run whenever it would
-_Part = Callable[[Sequence[Output], _Scope], _Expansion]  # a branch, from its inputs and its scope
+_Branch = Callable[[Sequence[Output], _Scope], _Expansion]  # a branch, from its inputs and its scope
 
 
 class _Inlining:
@@ -63,7 +63,7 @@ class _Inlining:
 
     def __init__(self, step: StepGraph) -> None:
         self._step = step
-        self._made: list[Node] = []
+        self._added: list[Node] = []
         self._results: dict[Output, Output] = {}  # the outputs of calls, and what replaces them
         self._ends: dict[Node, list[Node]] = {}  # the calls, and what to wait for instead of them
         self._count = 0
@@ -79,18 +79,18 @@ class _Inlining:
                 self._check_size(node)
                 effects += self._expand(node, _Scope((), has_control_flow))
             else:
-                self._made.append(node)
-        for node in self._made:
+                self._added.append(node)
+        for node in self._added:
             node.inputs = [self._result(output) for output in node.inputs]
             if node.controls:
                 node.controls = self._awaited(node.controls)
         feeds = set(step.feeds)
-        for order, node in enumerate(node for node in self._made if node not in feeds):
+        for order, node in enumerate(node for node in self._added if node not in feeds):
             node.order = order
         step.fetches = [self._result(output) for output in step.fetches]
         step.targets = self._awaited([*step.targets, *effects])
         needed = ancestors(step.roots()) | feeds
-        step.nodes = [node for node in self._made if node in needed]
+        step.nodes = [node for node in self._added if node in needed]
 
     def _check_size(self, call: Node) -> None:
         """Raises an error if the functions of a call cannot be inlined, before any of them is."""
@@ -105,14 +105,14 @@ class _Inlining:
         """Returns the number of nodes of a function with all that it calls, and the number of levels of calls."""
         if function in around:
             cycle = [*around[around.index(function) :], function]
-            raise _error(call, f"functions call themselves: {' -> '.join(each.name for each in cycle[:5])}")
+            raise _error(call, f"functions call themselves: {' -> '.join(callee.name for callee in cycle[:5])}")
         if function not in self._measures:
-            called = [each for operation in function.operations for each in _functions_of(operation)]
-            if len(around) >= _MAX_DEPTH and called:
+            callees = [callee for operation in function.operations for callee in _functions_of(operation)]
+            if len(around) >= _MAX_DEPTH and callees:
                 raise _error(call, f"functions call each other more than {_MAX_DEPTH} levels deep")
-            found = [self._measure(call, each, (*around, function)) for each in called]
-            nodes = len(function.operations) + sum(size for size, _ in found)
-            self._measures[function] = nodes, 1 + max((levels for _, levels in found), default=0)
+            measures = [self._measure(call, callee, (*around, function)) for callee in callees]
+            nodes = len(function.operations) + sum(size for size, _ in measures)
+            self._measures[function] = nodes, 1 + max((levels for _, levels in measures), default=0)
         if len(around) + self._measures[function][1] > _MAX_DEPTH:
             raise _error(call, f"functions call each other more than {_MAX_DEPTH} levels deep")
         return self._measures[function]
@@ -162,15 +162,15 @@ class _Inlining:
         self, call: Node, function: GraphFunction, prefix: str, inputs: Sequence[Output], scope: _Scope
     ) -> _Expansion:
         """Adds the nodes of a body; returns its results, and the nodes that run with every call."""
-        given = [_dtype(output) for output in inputs]
-        if given != [dtype.base_dtype for dtype in function.input_types]:
-            raise _mismatch(call, f"arguments of {function.name!r}", given, function.input_types)
+        types = [_dtype(output) for output in inputs]
+        if types != [dtype.base_dtype for dtype in function.input_types]:
+            raise _mismatch(call, f"arguments of {function.name!r}", types, function.input_types)
         arguments = dict(zip(function.inputs, inputs))
         copies = {operation: self._copy(call, operation, prefix, function) for operation in function.operations}
 
         def output(tensor: Tensor) -> Output:
-            found = arguments.get(tensor)
-            return Output(copies[tensor.op], tensor.value_index) if found is None else found
+            argument = arguments.get(tensor)
+            return Output(copies[tensor.op], tensor.value_index) if argument is None else argument
 
         has_control_flow = any(operation.definition.facts.control_flow for operation in copies)
         inner = _Scope(scope.pivot, has_control_flow)
@@ -185,7 +185,7 @@ class _Inlining:
             elif operation.definition.stateful or not (node.inputs or node.controls):
                 node.controls += entry
             if not _is_call(node):
-                self._made.append(node)
+                self._added.append(node)
                 effects += [node] if operation in targets else []
                 continue
             acting = self._expand(node, inner)
@@ -205,9 +205,9 @@ class _Inlining:
             attrs = {**attrs, "frame_name": f"{prefix}/{attrs['frame_name']}"}
         for key, start in (("_class", _GROUP), (ORDER_HINTS, "")):
             if key in attrs:
-                known = function.graph._by_name
+                nodes_by_name = function.graph._by_name
                 names = [text.removeprefix(start) for text in attrs[key]]
-                attrs = {**attrs, key: tuple(f"{start}{prefix}/{name}" for name in names if name in known)}
+                attrs = {**attrs, key: tuple(f"{start}{prefix}/{name}" for name in names if name in nodes_by_name)}
         # What a body does with a variable of its caller happens where the variable is, whatever the body requests.
         is_beside = any(tensor.dtype is dtypes.resource and tensor in function.inputs for tensor in operation.inputs)
         return Node(
@@ -225,16 +225,16 @@ class _Inlining:
 
     def _if(self, call: Node, scope: _Scope) -> _Expansion:
         predicate = self._as_bool(call, call.inputs[0], _with_controls(call, scope))
-        parts = [self._part(call, call.attrs[f"{name}_branch"], name) for name in ("else", "then")]
-        return self._branch(call, predicate, parts, call.inputs[1:], scope)
+        branches = [self._branch_of(call, call.attrs[f"{name}_branch"], name) for name in ("else", "then")]
+        return self._branch(call, predicate, branches, call.inputs[1:], scope)
 
-    def _part(self, call: Node, function: GraphFunction, name: str, skipped: int = 0) -> _Part:
+    def _branch_of(self, call: Node, function: GraphFunction, name: str, skipped: int = 0) -> _Branch:
         """Returns a branch that calls a function; skipped: the number of inputs that are not for it."""
         inside = call.like("NoOp", [], {}, controls=[])
         return lambda inputs, scope: self._body(inside, function, f"{call.name}/{name}", inputs[skipped:], scope)
 
     def _branch(
-        self, call: Node, predicate: Output, parts: Sequence[_Part], inputs: Sequence[Output], scope: _Scope
+        self, call: Node, predicate: Output, branches: Sequence[_Branch], inputs: Sequence[Output], scope: _Scope
     ) -> _Expansion:
         """Adds the branches for False and for True, and merges their results."""
         switches = [
@@ -244,10 +244,10 @@ class _Inlining:
         results: list[list[Output]] = []
         done: list[Output] = []
         acts = False
-        for side, part in enumerate(parts):
+        for side, branch in enumerate(branches):
             taken: list[Output] = [Output(switch, side) for switch in switches]
             pivot = self._add(call, "Identity", [taken.pop()], {"T": dtypes.bool}, "pivot")
-            outputs, effects = part(taken, _Scope([pivot]))
+            outputs, effects = branch(taken, _Scope([pivot]))
             results.append(outputs)
             acts = acts or bool(effects)
             done.append(
@@ -271,29 +271,29 @@ class _Inlining:
         index = self._add(call, "Identity", [call.inputs[0]], attrs, "index", controls=_with_controls(call, scope))
         if len(branches) == 1:
             inner = _Scope([*scope.pivot, index])
-            return self._part(call, branches[0], "branch_0")(call.inputs[1:], inner)
+            return self._branch_of(call, branches[0], "branch_0")(call.inputs[1:], inner)
         zero, last = (self._constant(call, np.int32(value), Output(index, 0)) for value in (0, len(branches) - 1))
         is_negative = self._add(call, "Less", [Output(index, 0), zero], attrs, "is_negative", [dtypes.bool])
         valid = self._add(call, "Select", [Output(is_negative, 0), last, Output(index, 0)], attrs, "valid")
         return self._search(call, branches, 0)([Output(valid, 0), *call.inputs[1:]], scope)
 
-    def _search(self, call: Node, branches: Sequence[GraphFunction], first: int) -> _Part:
+    def _search(self, call: Node, branches: Sequence[GraphFunction], first: int) -> _Branch:
         """Returns a branch that selects among several functions by the index, its first input.
 
         first: the index of the first of them
         """
         if len(branches) == 1:
-            return self._part(call, branches[0], f"branch_{first}", skipped=1)
+            return self._branch_of(call, branches[0], f"branch_{first}", skipped=1)
         half = len(branches) // 2
         upper, lower = self._search(call, branches[half:], first + half), self._search(call, branches[:half], first)
 
-        def part(inputs: Sequence[Output], scope: _Scope) -> _Expansion:
+        def select(inputs: Sequence[Output], scope: _Scope) -> _Expansion:
             middle = self._constant(call, np.int32(first + half), inputs[0])
             attrs = {"T": dtypes.int32}
             is_below = self._add(call, "Less", [inputs[0], middle], attrs, "is_below", [dtypes.bool])
             return self._branch(call, Output(is_below, 0), [upper, lower], inputs, scope)
 
-        return part
+        return select
 
     def _as_bool(self, call: Node, value: Output, controls: list[Node]) -> Output:
         """Returns a condition of any type as a bool, after some nodes."""
@@ -394,7 +394,7 @@ class _Inlining:
         node = call.like(
             op_type, inputs, attrs, name=full_name, dtypes=types, shapes=shapes, controls=list(controls), order=0
         )
-        self._made.append(node)
+        self._added.append(node)
         return node
 
     def _constant(self, call: Node, value: Any, beside: Output) -> Output:

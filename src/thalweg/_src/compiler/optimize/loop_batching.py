@@ -33,7 +33,7 @@ class _Products:
     def __init__(self, step: StepGraph, loop: Node) -> None:
         self._step = step
         self._set_loop(loop)
-        self._parts: dict[tuple[Output, int, int, int], Output] = {}
+        self._slices: dict[tuple[Output, int, int, int], Output] = {}
         self._elements: dict[tuple[Any, ...], Output] = {}
 
     def _set_loop(self, loop: Node) -> None:
@@ -46,9 +46,9 @@ class _Products:
 
     def batch(self) -> None:
         self._narrow_columns()
-        self._before()
-        self._save_parts()
-        self._after()
+        self._batch_before()
+        self._save_operands()
+        self._batch_after()
 
     def _find(self, op_type: str) -> list[Node]:
         return [n for n in self._body.nodes if n.type == op_type and not n.guard and not n.controls]
@@ -85,12 +85,12 @@ class _Products:
             weights = self._weights(product, 1)
             if weights is None or along is None or int(along) not in (1, -1) or product.controls or product.guard:
                 continue
-            (part,) = used
-            begin = sum(sizes[:part])  # type: ignore[arg-type]
-            columns = self._rows(weights, begin, sizes[part] or 0, 0 if product.attrs["transpose_b"] else 1)
+            (index,) = used
+            begin = sum(sizes[:index])  # type: ignore[arg-type]
+            columns = self._rows(weights, begin, sizes[index] or 0, 0 if product.attrs["transpose_b"] else 1)
             inputs = [product.inputs[0], captured(self._loop, columns)]
-            replaced[Output(node, part)] = Output(
-                product.like("MatMul", inputs, product.attrs, shapes=[node.shapes[part]]), 0
+            replaced[Output(node, index)] = Output(
+                product.like("MatMul", inputs, product.attrs, shapes=[node.shapes[index]]), 0
             )
         if replaced:
             self._body.rewrite(replaced)
@@ -99,9 +99,9 @@ class _Products:
     def _rows(self, matrix: Output, begin: int, size: int, axis: int) -> Output:
         """Returns a slice of a matrix along an axis, computed once before the loop."""
         key = (matrix, begin, size, axis)
-        if key not in self._parts:
-            self._parts[key] = self._cut(*key)
-        return self._parts[key]
+        if key not in self._slices:
+            self._slices[key] = self._cut(*key)
+        return self._slices[key]
 
     def _cut(self, matrix: Output, begin: int, size: int, axis: int) -> Output:
         producer, slot = matrix
@@ -109,14 +109,14 @@ class _Products:
         assert shape is not None and len(shape) == 2
         begins, sizes = [0, 0], [-1, -1]
         begins[axis], sizes[axis] = begin, size
-        kept: Shape = tuple(size if i == axis else n for i, n in enumerate(shape))
+        slice_shape: Shape = tuple(size if i == axis else n for i, n in enumerate(shape))
         indices = [self._constant(np.array(value, np.int32), producer.name) for value in (begins, sizes)]
         attrs = {"T": producer.dtypes[slot], "Index": dtypes.int32}
-        return Output(self._outer("Slice", f"{producer.name}/part", [matrix, *indices], attrs, kept, matrix), 0)
+        return Output(self._outer("Slice", f"{producer.name}/part", [matrix, *indices], attrs, slice_shape, matrix), 0)
 
     # -- before -------------------------------------------------------------------------------------------------------
 
-    def _before(self) -> None:
+    def _batch_before(self) -> None:
         """Multiplies the elements that a loop reads from an array by its weights for all iterations at once."""
         uses = self._uses()
         replaced: dict[Output, Output] = {}
@@ -124,12 +124,12 @@ class _Products:
             weights = self._weights(product, 1)
             if weights is None or product.attrs["transpose_a"]:
                 continue
-            parts, reads = _joined(product.inputs[0])
-            reading = [part for part in reads if self._sequence(part.node) is not None]
-            if not reading or any(_width(part) is None for part in parts):
+            operands, reads = _joined(product.inputs[0])
+            reading = [operand for operand in reads if self._sequence(operand.node) is not None]
+            if not reading or any(_width(operand) is None for operand in operands):
                 continue
             last, bias = self._biased(product, uses)
-            replaced[Output(last, 0)] = self._split_product(product, parts, reading[0], weights, bias)
+            replaced[Output(last, 0)] = self._split_product(product, operands, reading[0], weights, bias)
         if replaced:
             self._body.rewrite(replaced)
             self._step.prune_and_sort()
@@ -160,25 +160,25 @@ class _Products:
         return value
 
     def _split_product(
-        self, product: Node, parts: list[Output], read: Output, weights: Output, bias: Output | None
+        self, product: Node, operands: list[Output], read: Output, weights: Output, bias: Output | None
     ) -> Output:
         """Returns a product as the sum of a row that is computed before the loop and of the remaining product."""
         axis = 1 if product.attrs["transpose_b"] else 0
         begin = 0
         rest: list[tuple[Output, int, int]] = []
-        for part in parts:
-            width = _width(part) or 0
-            if part == read:
-                mine = (begin, width)
+        for operand in operands:
+            width = _width(operand) or 0
+            if operand == read:
+                read_rows = (begin, width)
             else:
-                rest.append((part, begin, width))
+                rest.append((operand, begin, width))
             begin += width
         whole = not rest
-        rows = weights if whole else self._rows(weights, *mine, axis)
+        rows = weights if whole else self._rows(weights, *read_rows, axis)
         total = self._row(product, read, rows, bias)
-        for part, start, width in rest:
+        for operand, start, width in rest:
             left = captured(self._loop, self._rows(weights, start, width, axis))
-            term = product.like("MatMul", [part, left], product.attrs, name=f"{product.name}/rest")
+            term = product.like("MatMul", [operand, left], product.attrs, name=f"{product.name}/rest")
             total = Output(product.like("AddV2", [Output(term, 0), total], {"T": product.dtypes[0]}), 0)
         return total
 
@@ -209,17 +209,19 @@ class _Products:
         sequence = self._sequence(read)
         flow = self._outside[read.inputs[2].node]
         assert sequence is not None
-        old, dtype, name = flow[0], product.dtypes[0], product.name
-        every = self._every(product, sequence, weights, bias, flow)
+        old, dtype, name = flow.node, product.dtypes[0], product.name
+        products = self._products_of(product, sequence, weights, bias, flow)
         array = old.inputs[0].node
-        made = array.like(array.type, array.inputs, {**array.attrs, "dtype": dtype, "element_shape": None})
-        made.name, made.order = f"{name}/array", old.order
-        inputs = [Output(made, 0), old.inputs[1], every, Output(made, 1)]
+        products_array = array.like(array.type, array.inputs, {**array.attrs, "dtype": dtype, "element_shape": None})
+        products_array.name, products_array.order = f"{name}/array", old.order
+        inputs = [Output(products_array, 0), old.inputs[1], products, Output(products_array, 1)]
         scatter = old.like(old.type, inputs, {**old.attrs, "T": dtype}, name=f"{name}/scatter")
-        self._step.nodes += [made, scatter]
+        self._step.nodes += [products_array, scatter]
         return Output(scatter, 0)
 
-    def _every(self, product: Node, sequence: Output, weights: Output, bias: Output | None, near: Output) -> Output:
+    def _products_of(
+        self, product: Node, sequence: Output, weights: Output, bias: Output | None, near: Output
+    ) -> Output:
         """Returns the products of all elements of a sequence, as one matrix product if the shapes allow it."""
         size, m = sequence.shape, _width(Output(product, 0))
         assert size is not None
@@ -229,15 +231,15 @@ class _Products:
         if one_matrix:
             back = self._constant(np.array([-1 if n is None else n for n in (*size[:2], m)], np.int32), name)
             rows = self._reshaped(sequence, self._constant(np.array([-1, size[2]], np.int32), name), (None, size[2]))
-            every: Output = Output(self._outer("MatMul", name, [rows, weights], product.attrs, (None, m), near), 0)
+            products = Output(self._outer("MatMul", name, [rows, weights], product.attrs, (None, m), near), 0)
         else:
             attrs = {"T": dtype, "adj_x": False, "adj_y": product.attrs["transpose_b"]}
-            every = Output(self._outer("BatchMatMulV2", name, [sequence, weights], attrs, shape, near), 0)
+            products = Output(self._outer("BatchMatMulV2", name, [sequence, weights], attrs, shape, near), 0)
         if bias is not None:
             attrs = {"T": dtype, "data_format": "NHWC"}
             biased = (None, m) if one_matrix else shape
-            every = Output(self._outer("BiasAdd", f"{name}_biased", [every, bias], attrs, biased, near), 0)
-        return self._reshaped(every, back, shape) if one_matrix else every
+            products = Output(self._outer("BiasAdd", f"{name}_biased", [products, bias], attrs, biased, near), 0)
+        return self._reshaped(products, back, shape) if one_matrix else products
 
     def _reshaped(self, value: Output, sizes: Output, shape: Shape) -> Output:
         attrs = {"T": value.dtype, "Tshape": dtypes.int32}
@@ -245,7 +247,7 @@ class _Products:
 
     # -- values saved for the gradient --------------------------------------------------------------------------------
 
-    def _save_parts(self) -> None:
+    def _save_operands(self) -> None:
         """Makes the forward loop save the parts of a concatenated matrix, if it concatenates them only to save it."""
         uses = self._uses()
         for index in range(len(self._loop.dtypes)):
@@ -264,23 +266,23 @@ class _Products:
             if push.type != "TensorListPushBack" or push.guard or push.inputs[0].node.type != "_Arg":
                 continue
             before = _Products(self._step, forward)
-            parts, _ = _joined(push.inputs[1])
-            if len(parts) > 1 and before._uses()[push.inputs[1]] == [push] and None not in map(_width, parts):
-                self._take_parts(before, parts, Output(pop, 1), push.inputs[1].node)
-                self._save_parts()  # of the current loop
+            operands, _ = _joined(push.inputs[1])
+            if len(operands) > 1 and before._uses()[push.inputs[1]] == [push] and None not in map(_width, operands):
+                self._save_separately(before, operands, Output(pop, 1), push.inputs[1].node)
+                self._save_operands()  # of the current loop
                 return
 
-    def _take_parts(self, before: _Products, parts: list[Output], popped: Output, join: Node) -> None:
+    def _save_separately(self, before: _Products, operands: list[Output], popped: Output, join: Node) -> None:
         lists: dict[Output, int] = {}
-        wider = before._widened(parts, lists)
+        wider = before._widened(operands, lists)
         count, old = len(self._loop.dtypes), before._loop
         self._step.rewrite({Output(old, i): Output(wider, i) for i in range(len(old.dtypes))}, {old: wider})
         arguments, pops = [], []
-        for part in parts:
-            name = f"{join.name}/{part.node.name.rpartition('/')[2]}"
+        for operand in operands:
+            name = f"{join.name}/{operand.node.name.rpartition('/')[2]}"
             argument = _list_argument(popped.node, name)
             inputs: list[Output] = [Output(argument, 0), popped.node.inputs[1]]
-            shapes: list[Shape] = [(), part.shape]
+            shapes: list[Shape] = [(), operand.shape]
             pops.append(
                 popped.node.like("TensorListPopBack", inputs, popped.node.attrs, name=f"{name}/pop", shapes=shapes)
             )
@@ -288,7 +290,10 @@ class _Products:
         axis = constant_like(join.inputs[-1].node)
         again = join.like("ConcatV2", [*(Output(pop, 1) for pop in pops), axis], join.attrs, name=f"{join.name}/again")
         loop = _with_variables(
-            self._loop, arguments, [Output(wider, lists[part]) for part in parts], [Output(pop, 0) for pop in pops]
+            self._loop,
+            arguments,
+            [Output(wider, lists[operand]) for operand in operands],
+            [Output(pop, 0) for pop in pops],
         )
         loop.attrs["region"].body.rewrite({popped: Output(again, 0)})
         replaced: dict[Output, Output] = {Output(self._loop, i): Output(loop, i) for i in range(count)}
@@ -297,7 +302,7 @@ class _Products:
 
     # -- after --------------------------------------------------------------------------------------------------------
 
-    def _after(self) -> None:
+    def _batch_after(self) -> None:
         """Computes products that a gradient accumulates over all iterations at once, after the loop."""
         uses = self._uses()
         arguments, count = self._body.feeds, len(self._loop.dtypes)
@@ -308,15 +313,15 @@ class _Products:
             if term is not None:
                 totals[index] = (term, term.inputs if term.type == "MatMul" else term.inputs[:1])
         terms = [term for term, _ in totals.values()]
-        whole = {o: _parts_of(o, terms, uses) for _, inputs in totals.values() for o in inputs}
-        kept = list(dict.fromkeys(part for parts in whole.values() for part in parts))
-        popped = [output.node for output in kept if output.node.type == "TensorListPopBack"]
+        operands_of = {o: _operands_of(o, terms, uses) for _, inputs in totals.values() for o in inputs}
+        saved = list(dict.fromkeys(operand for operands in operands_of.values() for operand in operands))
+        popped = [output.node for output in saved if output.node.type == "TensorListPopBack"]
         if not popped or any(pop.attrs.get("_swap_memory") for pop in popped):
             return  # the gradient saves nothing in memory, or swaps it out
-        wider = self._widened(kept, lists)
+        wider = self._widened(saved, lists)
         replaced: dict[Output, Output] = {Output(self._loop, i): Output(wider, i) for i in range(count)}
-        rows_of = {o: self._joined_rows(o, Output(wider, lists[o])) for o in kept}
-        joined = {o: self._beside([rows_of[part] for part in parts], o) for o, parts in whole.items()}
+        rows_of = {o: self._joined_rows(o, Output(wider, lists[o])) for o in saved}
+        joined = {o: self._beside([rows_of[operand] for operand in operands], o) for o, operands in operands_of.items()}
         for index, (term, inputs) in totals.items():
             rows = [joined[output] for output in inputs]
             extra = term.inputs[len(inputs) :]
@@ -367,12 +372,12 @@ class _Products:
     def _asked_by_condition(self) -> set[Output]:
         return {output for node in self._region.condition.nodes for output in node.inputs}
 
-    def _widened(self, kept: list[Output], lists: dict[Output, int]) -> Node:
+    def _widened(self, saved: list[Output], lists: dict[Output, int]) -> Node:
         """Returns the loop with one more list for each value that is saved in every iteration."""
         arguments: list[Node] = []
         initial: list[Output] = []
         pushed: list[Output] = []
-        for output in kept:
+        for output in saved:
             producer, slot = output
             dtype, name = producer.dtypes[slot], f"{producer.name}/kept"
             scalar = self._constant(np.array(-1, np.int32), name)
@@ -396,14 +401,14 @@ class _Products:
             pushed.append(Output(push, 0))
         return _with_variables(self._loop, arguments, initial, pushed)
 
-    def _joined_rows(self, kept: Output, elements: Output) -> Output:
-        producer, slot = kept
+    def _joined_rows(self, saved: Output, saved_list: Output) -> Output:
+        producer, slot = saved
         shape = producer.shapes[slot]
         assert shape is not None
         attrs = {"element_dtype": producer.dtypes[slot], "width": shape[1]}
         rows: Shape = (None, shape[1])
         name = f"{producer.name}/rows"
-        return Output(self._outer("_ListRows", name, [elements], attrs, rows, elements, producer.dtypes[slot]), 0)
+        return Output(self._outer("_ListRows", name, [saved_list], attrs, rows, saved_list, producer.dtypes[slot]), 0)
 
     def _beside(self, columns: list[Output], near: Output) -> Output:
         """Returns matrices concatenated along their columns."""
@@ -480,22 +485,22 @@ def _with_variables(loop: Node, arguments: list[Node], initial: list[Output], fo
 def _joined(value: Output) -> tuple[list[Output], Iterable[Output]]:
     """Returns the parts that a matrix was concatenated from, and those of them that were read from an array."""
     node = value.node
-    parts = [value]
+    operands = [value]
     if (
         node.type == "ConcatV2"
         and not node.guard
         and not node.controls
         and node.constant(len(node.inputs) - 1) in (1, -1)
     ):
-        parts = node.inputs[:-1]
-    return parts, [part for part in parts if part.node.type == "TensorArrayReadV3"]
+        operands = node.inputs[:-1]
+    return operands, [operand for operand in operands if operand.node.type == "TensorArrayReadV3"]
 
 
-def _parts_of(matrix: Output, terms: list[Node], uses: dict[Output, list[Node]]) -> list[Output]:
+def _operands_of(matrix: Output, terms: list[Node], uses: dict[Output, list[Node]]) -> list[Output]:
     """Returns the parts that a matrix was concatenated from, if it has no other consumer; or itself."""
-    parts, _ = _joined(matrix)
+    operands, _ = _joined(matrix)
     alone = all(user in terms for user in uses[matrix])
-    return parts if alone and None not in map(_width, parts) else [matrix]
+    return operands if alone and None not in map(_width, operands) else [matrix]
 
 
 def _width(output: Output) -> int | None:

@@ -20,7 +20,7 @@ def hoist(step: StepGraph) -> None:
     if moved:
         step.nodes += moved
         step.prune_and_sort()
-    if _recall_what_never_changed(step, loops):
+    if _pass_invariants_directly(step, loops):
         step.prune_and_sort()
 
 
@@ -50,28 +50,28 @@ def _hoisted(loop: Node) -> Iterable[Node]:
         Output(argument, 0): output for argument, output in zip(region.body.feeds[count:], loop.inputs[count:])
     }
     changed = _changed_handles(region)
-    alone = not any(_lets_others_run(node) for part in region.parts() for node in part.everything())
-    made: dict[Node, Node] = {}
-    for part in region.parts():
-        for node in part.nodes:
+    alone = not any(_lets_others_run(node) for graph in region.graphs() for node in graph.everything())
+    copies: dict[Node, Node] = {}
+    for graph in region.graphs():
+        for node in graph.nodes:
             if node.type in ("_Arg", "Const") or node.guard or node.controls or not node.dtypes:
                 continue
-            known = all(output in outside or output.node.type == "Const" for output in node.inputs)
-            if known and (
+            is_invariant = all(output in outside or output.node.type == "Const" for output in node.inputs)
+            if is_invariant and (
                 _is_safe(node) or (node.type == "ReadVariableOp" and alone and node.inputs[0] not in changed)
             ):
                 inputs = [outside.get(output) or constant_like(output.node) for output in node.inputs]
                 copy = node.like(node.type, inputs, node.attrs, controls=list(loop.controls), guard=loop.guard)
                 copy.order = min(node.order, loop.order - 0.5)
-                made[node] = copy
+                copies[node] = copy
                 outside.update((Output(node, i), Output(copy, i)) for i in range(len(node.dtypes)))
-    for part in region.parts() if made else ():
-        used = {o for n in part.nodes if n not in made for o in n.inputs if o.node in made}
-        used |= {output for output in part.fetches if output.node in made}
-        for node in part.nodes:
-            used |= {predicate for predicate, _ in node.guard if predicate.node in made}
-        part.rewrite({output: captured(loop, outside[output]) for output in used})
-    yield from made.values()
+    for graph in region.graphs() if copies else ():
+        used = {o for n in graph.nodes if n not in copies for o in n.inputs if o.node in copies}
+        used |= {output for output in graph.fetches if output.node in copies}
+        for node in graph.nodes:
+            used |= {predicate for predicate, _ in node.guard if predicate.node in copies}
+        graph.rewrite({output: captured(loop, outside[output]) for output in used})
+    yield from copies.values()
 
 
 def _lets_others_run(node: Node) -> bool:
@@ -96,8 +96,8 @@ def _changed_handles(region: Region) -> set[Output]:
     """Returns the resource handles that a loop does not only read."""
     return {
         output
-        for part in region.parts()
-        for node in part.nodes
+        for graph in region.graphs()
+        for node in graph.nodes
         for output in node.inputs
         if output.dtype is dtypes.resource and not node.facts.reads
     }
@@ -106,9 +106,9 @@ def _changed_handles(region: Region) -> set[Output]:
 # -- values saved for the gradient ------------------------------------------------------------------------------------
 
 
-def _recall_what_never_changed(step: StepGraph, loops: Iterable[Node]) -> bool:
+def _pass_invariants_directly(step: StepGraph, loops: Iterable[Node]) -> bool:
     """Passes loop-invariant values to the gradient's loop directly, instead of saving them in each iteration."""
-    found = False
+    is_changed = False
     for backward in loops:
         region: Region = backward.attrs["region"]
         for index, argument in enumerate(region.body.feeds[: len(backward.dtypes)]):
@@ -125,8 +125,8 @@ def _recall_what_never_changed(step: StepGraph, loops: Iterable[Node]) -> bool:
                         else constant_like(value.node)
                     }
                 )
-                found = True
-    return found
+                is_changed = True
+    return is_changed
 
 
 def _always_saved(loop: Node, index: int) -> Output | None:

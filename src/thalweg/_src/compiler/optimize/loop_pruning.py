@@ -17,7 +17,7 @@ def narrow(step: StepGraph) -> None:
     moved: dict[Node, Node] = {}
     for loop in reversed(step.nodes):  # a later loop may be the only one that needs a result of an earlier one
         if loop.type == "_While":
-            _know_constants(loop)
+            _propagate_constants(loop)
             slim = _narrowed(loop, {i for i in range(len(loop.dtypes)) if uses[Output(loop, i)]}, replaced)
             if slim is not None:
                 uses.subtract(loop.inputs)
@@ -27,7 +27,7 @@ def narrow(step: StepGraph) -> None:
         step.rewrite(replaced, moved)
 
 
-def _know_constants(loop: Node) -> None:
+def _propagate_constants(loop: Node) -> None:
     """Replaces arguments with constant values by constants."""
     region, count = loop.attrs["region"], len(loop.dtypes)
     replaced: dict[Output, Output] = {}
@@ -35,8 +35,8 @@ def _know_constants(loop: Node) -> None:
         if producer.type == "Const" and not producer.controls:
             replaced[Output(argument, 0)] = Output(producer.like("Const", [], producer.attrs, controls=[], guard=()), 0)
     if replaced:
-        for part in region.parts():
-            part.rewrite(replaced)
+        for graph in region.graphs():
+            graph.rewrite(replaced)
 
 
 def _narrowed(loop: Node, used: set[int], replaced: dict[Output, Output]) -> Node | None:
@@ -49,9 +49,9 @@ def _narrowed(loop: Node, used: set[int], replaced: dict[Output, Output]) -> Nod
     captures = [i for i in range(len(arguments)) if i in needed and (i >= count or i in fixed)]
     if not variables or (len(variables) == count and len(variables) + len(captures) == len(arguments)):
         return None
-    kept = [arguments[i] for i in [*variables, *captures]]
-    condition = StepGraph(region.condition.nodes, kept, region.condition.fetches)
-    body = StepGraph(region.body.nodes, kept, [region.body.fetches[i] for i in variables])
+    feeds = [arguments[i] for i in [*variables, *captures]]
+    condition = StepGraph(region.condition.nodes, feeds, region.condition.fetches)
+    body = StepGraph(region.body.nodes, feeds, [region.body.fetches[i] for i in variables])
     slim = loop.like(
         "_While",
         [loop.inputs[i] for i in [*variables, *captures]],
@@ -69,11 +69,11 @@ def _needed(region: Region, results: set[int]) -> set[int]:
     index_of = {argument: i for i, argument in enumerate(region.body.feeds)}
     count = len(region.body.fetches)
     needed: set[int] = set()
-    found = set(results)
-    while found != needed:
-        needed = found
+    extended = set(results)
+    while extended != needed:
+        needed = extended
         roots = [*region.condition.roots(), *(region.body.fetches[i].node for i in needed if i < count)]
-        found = needed | {index_of[node] for node in ancestors(roots) if node in index_of}
+        extended = needed | {index_of[node] for node in ancestors(roots) if node in index_of}
     return needed
 
 

@@ -64,7 +64,7 @@ class _Lowering:
 
     def run(self) -> None:
         step = self._step
-        kept = {node: list(node.inputs) for node in step.nodes}
+        inputs_of = {node: list(node.inputs) for node in step.nodes}
         for node in step.nodes:
             self._find_refs(node)
         snapshots = {
@@ -72,7 +72,7 @@ class _Lowering:
         }
         fetched = [self._fetched(output, snapshots) for output in step.fetches]
         for node in step.nodes:
-            self._lower(node, kept[node])
+            self._lower(node, inputs_of[node])
         step.fetches = fetched
         step.nodes = sorted([*step.nodes, *self._added], key=attrgetter("order"))
         self._read_after_updates(snapshots)
@@ -89,8 +89,8 @@ class _Lowering:
             node = node.inputs[0].node
         if _is_variable(node):
             self._refs[Output(node, 0)] = _Ref(node, Output(node, 0))
-        for each in reversed(chain):
-            self._forward(each)
+        for forwarding in reversed(chain):
+            self._forward(forwarding)
 
     def _forward(self, node: Node) -> None:
         """Notes the references that a node returns for the one that it takes."""
@@ -154,14 +154,14 @@ class _Lowering:
         """Turns an Identity into a read, and a RefIdentity into a node that only waits."""
         if ref.update is not None:
             node.controls = list(dict.fromkeys([*node.controls, ref.update]))
-        kept = {key: value for key, value in node.attrs.items() if key.startswith("_")}
+        private_attrs = {key: value for key, value in node.attrs.items() if key.startswith("_")}
         if node.type == "RefIdentity":
             node.inputs = []
-            _become(node, OPS.lookup("NoOp"), kept, [], [])
+            _become(node, OPS.lookup("NoOp"), private_attrs, [], [])
         else:
             node.inputs = [ref.handle]
             dtype = ref.variable.attrs["dtype"]
-            _become(node, OPS.lookup("ReadVariableOp"), {"dtype": dtype, **kept}, [dtype], node.shapes)
+            _become(node, OPS.lookup("ReadVariableOp"), {"dtype": dtype, **private_attrs}, [dtype], node.shapes)
 
     def _lower_control_flow(self, node: Node, inputs: list[Output], definition: OpDef) -> None:
         for position, output in enumerate(inputs):
@@ -259,8 +259,8 @@ def _become(node: Node, definition: OpDef, attrs: dict[str, Any], types: list[An
 
 def _handle_attrs(node: Node) -> dict[str, Any]:
     defaults = OPS.lookup("VarHandleOp").defaults
-    kept = {key: value for key, value in node.attrs.items() if key != "_output_shapes"}
-    return {**defaults, **kept, "shared_name": node.attrs["shared_name"] or node.name}
+    attrs = {key: value for key, value in node.attrs.items() if key != "_output_shapes"}
+    return {**defaults, **attrs, "shared_name": node.attrs["shared_name"] or node.name}
 
 
 def _converted_attrs(node: Node, definition: OpDef) -> dict[str, Any]:
@@ -321,11 +321,11 @@ def _forwarded(
             return other
     types = [dtypes.resource] * len(node.dtypes)
     attrs = {**node.attrs, "T": dtypes.resource}
-    made = node.like(node.type, inputs, attrs, name=f"{node.name}/_handle", dtypes=types, shapes=[()] * len(types))
-    made.controls = list(dict.fromkeys([*made.controls, *updates]))
-    consumers[handle.node].append(made)
-    added.append(made)
-    return made
+    forwarded = node.like(node.type, inputs, attrs, name=f"{node.name}/_handle", dtypes=types, shapes=[()] * len(types))
+    forwarded.controls = list(dict.fromkeys([*forwarded.controls, *updates]))
+    consumers[handle.node].append(forwarded)
+    added.append(forwarded)
+    return forwarded
 
 
 def _gathers_rows(node: Node) -> bool:
@@ -338,8 +338,8 @@ def _gathers_rows(node: Node) -> bool:
 
 def _gather_by_handle(node: Node, handle: Output) -> None:
     """Makes a gather take its rows from the variable itself, so that no update has to copy a snapshot."""
-    kept = {key: value for key, value in node.attrs.items() if key.startswith("_")}
-    attrs = {"dtype": node.dtypes[0], "Tindices": node.input_dtype(1), **kept}
+    private_attrs = {key: value for key, value in node.attrs.items() if key.startswith("_")}
+    attrs = {"dtype": node.dtypes[0], "Tindices": node.input_dtype(1), **private_attrs}
     definition = OPS.lookup("ResourceGather")
     node.inputs = [handle, node.inputs[1]]
     _become(node, definition, {**definition.defaults, **attrs}, list(node.dtypes), node.shapes)

@@ -29,8 +29,8 @@ class Optimization:
 def everywhere(function: Callable[[StepGraph], None], step: StepGraph) -> None:
     """Applies a rewrite to the bodies of loops, innermost first, then to the step itself."""
     for region in step.regions():
-        for part in region.parts():
-            everywhere(function, part)
+        for graph in region.graphs():
+            everywhere(function, graph)
     function(step)
 
 
@@ -42,10 +42,10 @@ def _optimize_loops(step: StepGraph, options: GraphOptions, evaluate: Evaluate) 
     narrow(step)
     regions = list(step.regions())
     for region in regions:
-        for part in region.parts():
-            simplify(part)
-            remove_control_edges(part)
-            _optimize_loops(part, options, evaluate)
+        for graph in region.graphs():
+            simplify(graph)
+            remove_control_edges(graph)
+            _optimize_loops(graph, options, evaluate)
     rewrite = options.rewrite_options
     if regions and rewrite.loop_optimization != RewriterConfig.OFF:
         hoist(step)
@@ -59,7 +59,7 @@ def _plain(name: str, function: Callable[[StepGraph], None]) -> Optimization:
 
 
 def _fold(step: StepGraph, options: GraphOptions, evaluate: Evaluate) -> None:
-    everywhere(lambda part: fold(part, evaluate), step)
+    everywhere(lambda graph: fold(graph, evaluate), step)
 
 
 OPTIMIZATIONS = (

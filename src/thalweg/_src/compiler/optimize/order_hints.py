@@ -16,8 +16,8 @@ def apply_order_hints(step: StepGraph) -> None:
             node.controls = list(dict.fromkeys([*node.controls, *earlier]))
         step.prune_and_sort()
     for region in step.regions():
-        for part in region.parts():
-            apply_order_hints(part)
+        for graph in region.graphs():
+            apply_order_hints(graph)
 
 
 def is_hinted(node: Node, control: Node) -> bool:

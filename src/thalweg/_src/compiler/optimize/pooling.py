@@ -28,8 +28,8 @@ def pool_before_bias(step: StepGraph) -> None:
     Adding a bias is monotonic despite rounding, so the result is bitwise the same.
     """
     for region in step.regions():
-        for part in region.parts():
-            pool_before_bias(part)
+        for graph in region.graphs():
+            pool_before_bias(graph)
     _pool_before(step, _bias)
 
 
@@ -107,8 +107,8 @@ def _pool_before(step: StepGraph, peel: Callable[[Node, Node], Peeled]) -> None:
 def _relu(node: Node, pool: Node) -> Peeled:
     """Strips a ReLU: a node of its own, or one fused into a convolution."""
 
-    def again(made: Node) -> Node:
-        return _after(pool, "Relu", [Output(made, 0)], {"T": pool.dtypes[0]})
+    def again(first: Node) -> Node:
+        return _after(pool, "Relu", [Output(first, 0)], {"T": pool.dtypes[0]})
 
     if node.type == "Relu" and not node.controls:
         return node.inputs[0], again
@@ -121,9 +121,9 @@ def _relu(node: Node, pool: Node) -> Peeled:
 def _bias(node: Node, pool: Node) -> Peeled:
     """Strips a bias: a node of its own, or one fused into a convolution."""
 
-    def again(made: Node) -> Node:
+    def again(first: Node) -> Node:
         attrs = {"T": pool.dtypes[0], "data_format": node.attrs["data_format"]}
-        return _after(pool, "BiasAdd", [Output(made, 0), node.inputs[-1]], attrs)
+        return _after(pool, "BiasAdd", [Output(first, 0), node.inputs[-1]], attrs)
 
     if node.type not in ("BiasAdd", "_FusedConv2D") or not _keeps_channels(pool, node):
         return None

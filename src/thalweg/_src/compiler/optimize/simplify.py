@@ -20,14 +20,14 @@ def simplify(step: StepGraph) -> None:
     """Applies the rules in topological order, so that inputs are simplified first."""
     rewrite = Rewrite(step)
     waits: dict[Output, list[Node]] = {}  # control inputs that consumers inherit from a removed Identity
-    kept = {*step.roots(), *(control for node in step.nodes for control in node.controls)}
+    awaited = {*step.roots(), *(control for node in step.nodes for control in node.controls)}
     for node in step.nodes:
         if waits:
             needed = [*node.inputs, *(predicate for predicate, _ in node.guard)]
             late = [control for output in needed for control in waits.get(output, ())]
             node.controls = list(dict.fromkeys([*node.controls, *late])) if late else node.controls
         node.inputs = [rewrite.outputs.get(output, output) for output in node.inputs]
-        if node.controls and node.type == "Identity" and node not in kept:
+        if node.controls and node.type == "Identity" and node not in awaited:
             output = Output(node, 0)
             rewrite.outputs[output], waits[output] = node.inputs[0], node.controls
             continue
@@ -51,13 +51,13 @@ def rule(*types: str) -> Callable[[Rule], Rule]:
     return register
 
 
-def _known(shape: Shape) -> bool:
+def _is_static(shape: Shape) -> bool:
     return shape is not None and None not in shape
 
 
 def _same_shape(node: Node, index: int) -> bool:
     """Returns whether an input is known to have the output's shape."""
-    return _known(node.shapes[0]) and node.input_shape(index) == node.shapes[0]
+    return _is_static(node.shapes[0]) and node.input_shape(index) == node.shapes[0]
 
 
 def _is_constant(node: Node, index: int, value: float) -> bool:
@@ -136,7 +136,7 @@ def reshape_to_same(node: Node) -> Output | None:
 def reshape_of_reshape(node: Node) -> Output | Node | None:
     inner = node.inputs[0].node
     if inner.type in ("Reshape", "Squeeze", "ExpandDims") and not inner.controls:
-        if _known(node.shapes[0]) and inner.input_shape(0) == node.shapes[0]:
+        if _is_static(node.shapes[0]) and inner.input_shape(0) == node.shapes[0]:
             return inner.inputs[0]
         return node.like(node.type, [inner.inputs[0], *node.inputs[1:]], node.attrs)
     return None

@@ -7,7 +7,6 @@ order in which the backward pass makes them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import prod
 from typing import Any
 
@@ -24,22 +23,22 @@ _START = "_CollectiveStart"
 
 def fuse_all_reduce(partitions: dict[str, StepGraph]) -> None:
     """Fuses the reductions of partitions with other tasks, and puts all collectives of each group in order."""
-    parts = [part for part in partitions.values() if not part.is_unstructured]
-    if not any(node.type == _START for part in parts for node in part.everything()):
+    graphs = [graph for graph in partitions.values() if not graph.is_unstructured]
+    if not any(node.type == _START for graph in graphs for node in graph.everything()):
         return
-    ancestors = _ancestors(parts)
-    for part in parts:
-        _fuse(part, ancestors)
-        for group in dict.fromkeys(_group(node) for node in part.everything() if node.type == _START):
-            _order(part, group, [_begin(part, group)])
-        part.prune_and_sort()
+    ancestors = _ancestors(graphs)
+    for graph in graphs:
+        _fuse(graph, ancestors)
+        for group in dict.fromkeys(_group(node) for node in graph.everything() if node.type == _START):
+            _order(graph, group, [_begin(graph, group)])
+        graph.prune_and_sort()
 
 
 def _group(start: Node) -> tuple[int, int, int]:
     return start.attrs["group_key"], start.attrs["group_size"], start.attrs["local_size"]
 
 
-def _is_known(start: Node) -> bool:
+def _is_static(start: Node) -> bool:
     """Returns whether the step runs a collective in any case, on values whose shapes are known."""
     shapes = (start.input_shape(index) for index in range(len(start.inputs)))
     is_symmetric = start.attrs["action"] in ("reduce", "gather")
@@ -72,13 +71,13 @@ def _key(transfer: Node) -> tuple[str, ...]:
     return tuple(transfer.attrs[name] for name in ("send_device", "recv_device", "tensor_name"))
 
 
-def _fuse(part: StepGraph, ancestors: dict[Node, frozenset[Node]]) -> None:
-    ends = {node.inputs[0].node: node for node in part.nodes if node.type == "_CollectiveWait"}
+def _fuse(graph: StepGraph, ancestors: dict[Node, frozenset[Node]]) -> None:
+    ends = {node.inputs[0].node: node for node in graph.nodes if node.type == "_CollectiveWait"}
     outputs: dict[Output, Output] = {}
     moved: dict[Node, Node] = {}
-    for bucket in _buckets([node for node in part.nodes if node.type == _START], ancestors):
+    for bucket in _buckets([node for node in graph.nodes if node.type == _START], ancestors):
         if len(bucket) == 1:
-            bucket[0].attrs = {**bucket[0].attrs, "is_owned": _is_owned(bucket[0], part)}
+            bucket[0].attrs = {**bucket[0].attrs, "is_owned": _is_owned(bucket[0], graph)}
             continue
         start = _merged(bucket)
         wait = ends[bucket[0]].like(
@@ -93,7 +92,7 @@ def _fuse(part: StepGraph, ancestors: dict[Node, frozenset[Node]]) -> None:
         for index, node in enumerate(bucket):
             outputs[Output(ends[node], 0)] = Output(wait, index)
             moved[ends[node]] = wait
-    part.rewrite(outputs, moved)
+    graph.rewrite(outputs, moved)
 
 
 def _buckets(starts: list[Node], ancestors: dict[Node, frozenset[Node]]) -> list[list[Node]]:
@@ -103,7 +102,7 @@ def _buckets(starts: list[Node], ancestors: dict[Node, frozenset[Node]]) -> list
     filled: set[Any] = set()
     for node in starts:
         attrs = node.attrs
-        if attrs["action"] != "reduce" or not _is_known(node):
+        if attrs["action"] != "reduce" or not _is_static(node):
             buckets.append([node])
             continue
         key = (_group(node), attrs["dtype"], attrs["merge_op"], attrs["final_op"], ancestors[node])
@@ -137,24 +136,24 @@ def _merged(bucket: list[Node]) -> Node:
     )
 
 
-def _is_owned(start: Node, part: StepGraph) -> bool:
+def _is_owned(start: Node, graph: StepGraph) -> bool:
     """Returns whether a reduction may overwrite its value: a new tensor that nothing else uses."""
     if start.attrs["action"] != "reduce":
         return False
     output = start.inputs[0]
-    facts, uses = output.node.facts, [node for node in part.nodes for each in node.inputs if each == output]
+    facts, uses = output.node.facts, [node for node in graph.nodes for value in node.inputs if value == output]
     is_new = facts.traceable and not (facts.stateful or facts.forwards or facts.view or facts.shape_only)
     is_computed = any(producer.type != "Const" for producer, _ in output.node.inputs)
-    return is_new and is_computed and uses == [start] and output not in part.fetches
+    return is_new and is_computed and uses == [start] and output not in graph.fetches
 
 
 # -- order ------------------------------------------------------------------------------------------------------------
 
 
-def _begin(part: StepGraph, group: tuple[int, int, int]) -> Node:
+def _begin(graph: StepGraph, group: tuple[int, int, int]) -> Node:
     """Adds the node that compares what the tasks of a group are about to do."""
-    starts = [node for node in part.everything() if node.type == _START and _group(node) == group]
-    planned = [node for node in part.nodes if node in set(starts) and _is_known(node)]
+    starts = [node for node in graph.everything() if node.type == _START and _group(node) == group]
+    planned = [node for node in graph.nodes if node in set(starts) and _is_static(node)]
     for node in planned:
         node.attrs = {**node.attrs, "is_planned": True}
     attrs: dict[str, Any] = dict(zip(("group_key", "group_size", "local_size"), group))
@@ -162,7 +161,7 @@ def _begin(part: StepGraph, group: tuple[int, int, int]) -> Node:
     name, stack = f"{starts[0].name.removesuffix('/start')}/begin", starts[0].stack
     order = _FIRST + attrs["group_key"] % 1000
     begin = Node(name, OPS.lookup("_CollectiveBegin"), [], attrs, [], [], order=order, stack=stack)
-    part.nodes.append(begin)
+    graph.nodes.append(begin)
     return begin
 
 
@@ -176,20 +175,15 @@ def _described(start: Node) -> str:
     return f"{what} by {attrs['merge_op']}, {attrs['final_op']} in a group of {attrs['group_size']}"
 
 
-def _order(part: StepGraph, group: tuple[int, int, int], before: list[Node]) -> None:
+def _order(graph: StepGraph, group: tuple[int, int, int], before: list[Node]) -> None:
     """Lets the collectives of a group start one after another, in a loop after what precedes it."""
-    for node in part.nodes:
-        inner = list(node.attrs["region"].parts()) if node.type == "_While" else []
+    for node in graph.nodes:
+        inner = list(node.attrs["region"].graphs()) if node.type == "_While" else []
         if node.type == _START and _group(node) == group:
             node.controls = list(dict.fromkeys([*node.controls, *before]))
             before = [node]
-        elif any(each.type == _START and _group(each) == group for each in _everything(inner)):
-            for each in inner:
-                _order(each, group, [])
+        elif any(n.type == _START and _group(n) == group for region_graph in inner for n in region_graph.everything()):
+            for region_graph in inner:
+                _order(region_graph, group, [])
             node.controls = list(dict.fromkeys([*node.controls, *before]))
             before = [node]
-
-
-def _everything(parts: list[StepGraph]) -> Iterator[Node]:
-    for part in parts:
-        yield from part.everything()

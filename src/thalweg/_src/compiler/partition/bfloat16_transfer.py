@@ -13,17 +13,17 @@ from thalweg._src.graph.ir.step_graph import Guard, Node, Output
 from thalweg._src.graph.op_def import OPS
 
 
-def kept_values(nodes: Iterable[Node]) -> set[Output]:
+def stored_values(nodes: Iterable[Node]) -> set[Output]:
     """Returns the values that stateful nodes of a graph store, directly or through identities and reshapes."""
-    found: set[Output] = set()
+    stored: set[Output] = set()
     for node in nodes:
         if node.definition.stateful and node.type != "_While" and "Apply" not in node.type:
             for output in node.inputs:
-                while output not in found:
-                    found.add(output)
+                while output not in stored:
+                    stored.add(output)
                     if output.node.facts.is_alias and not output.node.facts.reads:
                         output = output.node.inputs[0]
-    return found
+    return stored
 
 
 def can_narrow(output: Output) -> bool:

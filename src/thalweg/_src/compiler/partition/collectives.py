@@ -93,23 +93,23 @@ def lower_collectives(partitions: dict[str, StepGraph], is_connected: bool) -> N
 
 def _instances(partitions: dict[str, StepGraph]) -> list[Instance]:
     """Returns the collectives of this task, those in loops included; the members of each in the order of devices."""
-    found: dict[tuple[Any, ...], Instance] = {}
-    for device, part in partitions.items():
-        for graph, node in _nodes(part):
+    instances: dict[tuple[Any, ...], Instance] = {}
+    for device, partition in partitions.items():
+        for graph, node in _nodes(partition):
             if node.type in _ACTIONS:
                 key = _key(node)
-                found.setdefault(key, Instance(key)).members.append(Member(node, graph, device))
-    for instance in found.values():
+                instances.setdefault(key, Instance(key)).members.append(Member(node, graph, device))
+    for instance in instances.values():
         instance.members.sort(key=lambda member: _in_order(member.device))
-    return list(found.values())
+    return list(instances.values())
 
 
 def _nodes(graph: StepGraph) -> Iterator[tuple[StepGraph, Node]]:
     for node in graph.nodes:
         yield graph, node
         if node.type == "_While":
-            for part in node.attrs["region"].parts():
-                yield from _nodes(part)
+            for inner in node.attrs["region"].graphs():
+                yield from _nodes(inner)
 
 
 def _key(node: Node) -> tuple[Any, ...]:
@@ -230,8 +230,8 @@ class _Lowering:
 
     def _add(self, member: Member, op: str, inputs: list[Output], attrs: dict[str, Any], **changes: Any) -> Node:
         """Adds a node to the graph of a member, with the member's name, control dependencies and guard."""
-        made = member.node.like(op, inputs, attrs, **{"order": self._order, **changes})
-        return self._keep(member, made)
+        node = member.node.like(op, inputs, attrs, **{"order": self._order, **changes})
+        return self._keep(member, node)
 
     def _keep(self, member: Member, node: Node) -> Node:
         self._rewrite(member)

@@ -163,12 +163,12 @@ class _Writer:
             for output in loop.inputs[count:]
             for producer, index in [output]
         ]
-        (decided,) = self._write_part(region.condition, [*merges[:count], *captured], merges[0])
+        (decided,) = self._write_region_graph(region.condition, [*merges[:count], *captured], merges[0])
         condition = self.add(self.unique(f"{name}/LoopCond"), "LoopCond", [decided], {})
         switches = [self._switch(f"{name}/Switch_{i}", merge, condition, types[i]) for i, merge in enumerate(merges)]
         body = self.add(self.unique(f"{name}/_body"), "Identity", [_at(switches[0], True)], {"T": types[0]})
         inside = [_at(switch, True) for switch in switches]
-        results = self._write_part(region.body, [*inside[:count], *captured], body) or inside
+        results = self._write_region_graph(region.body, [*inside[:count], *captured], body) or inside
         for back, result, dtype in zip(backs, results, types):
             self.add(back, "NextIteration", [result], {"T": dtype})
         for end, switch, dtype in zip(self._ends[loop], switches, types):
@@ -180,16 +180,16 @@ class _Writer:
         attrs = {"T": dtype, "frame_name": frame, "is_constant": is_constant, "parallel_iterations": 10}
         return self.add(self.unique(f"{loop}/Enter"), "Enter", [value, *controls], attrs)
 
-    def _write_part(self, part: StepGraph, arguments: Sequence[str], pivot: str) -> list[str]:
+    def _write_region_graph(self, graph: StepGraph, arguments: Sequence[str], pivot: str) -> list[str]:
         """Writes the condition or the body of a loop, and returns the names of its results."""
-        for argument, ref in zip(part.feeds, arguments):
+        for argument, ref in zip(graph.feeds, arguments):
             self.refs[Output(argument, 0)] = ref
             self._ends[argument] = [ref.partition(":")[0]]
         self._frames.append(pivot)
-        fed = set(part.feeds)
-        self.write_all([node for node in part.nodes if node not in fed])
+        fed = set(graph.feeds)
+        self.write_all([node for node in graph.nodes if node not in fed])
         self._frames.pop()
-        return [self.refs[output] for output in part.fetches]
+        return [self.refs[output] for output in graph.fetches]
 
 
 def _at(switch: str, side: bool) -> str:

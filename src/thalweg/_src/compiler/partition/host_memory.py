@@ -111,8 +111,8 @@ class _Memory:
         ]
         for argument, host in zip(region.body.feeds, sides):
             argument.attrs = {**argument.attrs, "_host": host}
-        for part in region.parts():
-            for inner in list(part.nodes):
+        for graph in region.graphs():
+            for inner in list(graph.nodes):
                 if inner.type != "_Arg":
                     self.visit(inner)
         region.condition.fetches = [self.at(output, host=True) for output in region.condition.fetches]
@@ -120,8 +120,8 @@ class _Memory:
             output if node.dtypes[i] in _HANDLES else self.at(output, host=sides[i])
             for i, output in enumerate(region.body.fetches)
         ]
-        for part in region.parts():
-            part.prune_and_sort()
+        for graph in region.graphs():
+            graph.prune_and_sort()
 
     def _runs_on_host(self, node: Node) -> bool:
         definition = node.definition
@@ -129,8 +129,8 @@ class _Memory:
             return False
         if not all(dtype in _COUNTING for dtype in node.dtypes):
             return False
-        known = [output for output in node.inputs if output.node.type != "Const"]
-        return bool(known) and all(map(on_host, known))
+        computed = [output for output in node.inputs if output.node.type != "Const"]
+        return bool(computed) and all(map(on_host, computed))
 
     def at(self, output: Output, host: bool) -> Output:
         """Returns an output in host or device memory, copied at most once."""

@@ -23,21 +23,21 @@ def merge_transfers(partitions: dict[str, StepGraph]) -> None:
         return
     receives = {
         (node.attrs["send_device"], device, node.attrs["tensor_name"]): node
-        for device, part in partitions.items()
-        for node in part.nodes
+        for device, partition in partitions.items()
+        for node in partition.nodes
         if node.type == "_Recv" and not node.guard
     }
     merged: dict[str, list[tuple[Node, list[Node]]]] = {}
-    for device, part in partitions.items():
-        groups = _groups(device, part)
+    for device, partition in partitions.items():
+        groups = _groups(device, partition)
         for destination, sends in groups:
             received = [receives.get((device, destination, send.attrs["tensor_name"])) for send in sends]
             if destination in partitions and None not in received:
                 send, receive = _merged(sends, [node for node in received if node is not None])
-                part.targets = [*(target for target in part.targets if target not in set(sends)), send]
+                partition.targets = [*(target for target in partition.targets if target not in set(sends)), send]
                 merged.setdefault(destination, []).append((receive, [node for node in received if node is not None]))
         if groups:
-            part.prune_and_sort()
+            partition.prune_and_sort()
     for device, replaced in merged.items():
         outputs: dict[Output, Output] = {}
         moved: dict[Node, Node] = {}
@@ -47,12 +47,12 @@ def merge_transfers(partitions: dict[str, StepGraph]) -> None:
         partitions[device].rewrite(outputs, moved)
 
 
-def _groups(device: str, part: StepGraph) -> list[tuple[str, list[Node]]]:
+def _groups(device: str, partition: StepGraph) -> list[tuple[str, list[Node]]]:
     """Returns the sends of a partition that can be merged, with their destination."""
     groups: dict[tuple[str, int], list[Node]] = {}
-    if part.is_unstructured:
+    if partition.is_unstructured:
         return []
-    for node, ancestors in blocking_ancestors(part).items():
+    for node, ancestors in blocking_ancestors(partition).items():
         if node.type == "_Send" and not node.guard and not _is_large(node):
             destination = node.attrs["recv_device"]
             if task_of(destination) not in ("", task_of(device)):

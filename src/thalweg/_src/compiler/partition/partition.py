@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from thalweg._src.base import errors
-from thalweg._src.compiler.partition.bfloat16_transfer import can_narrow, kept_values, narrow, widen
+from thalweg._src.compiler.partition.bfloat16_transfer import can_narrow, narrow, stored_values, widen
 from thalweg._src.compiler.partition.transfer import receive, send, signal
 from thalweg._src.graph.ir.step_graph import Guard, Node, Output, Region, StepGraph
 from thalweg._src.graph.walk import reachable
@@ -32,15 +32,15 @@ def partition(step: StepGraph, devices: Devices, lossy: bool = False) -> dict[st
         )
     _cut_loops(step, devices, "", lossy)
     positions = {name: [i for i, (node, _) in enumerate(step.fetches) if devices[node] == name] for name in names}
-    wanted = {name: [step.fetches[i] for i in positions[name]] for name in names}
-    parts = _split(step, _Cut(devices, "", lossy), wanted)
-    for name, part in parts.items():
-        part.feeds = [feed for feed in step.feeds if devices.get(feed) == name]
-        part.positions = positions[name]
-    return {name: part for name, part in parts.items() if part.nodes}
+    fetches = {name: [step.fetches[i] for i in positions[name]] for name in names}
+    graphs = _split(step, _Cut(devices, "", lossy), fetches)
+    for name, graph in graphs.items():
+        graph.feeds = [feed for feed in step.feeds if devices.get(feed) == name]
+        graph.positions = positions[name]
+    return {name: graph for name, graph in graphs.items() if graph.nodes}
 
 
-def _split(step: StepGraph, cut: _Cut, wanted: dict[str, list[Output]]) -> dict[str, StepGraph]:
+def _split(step: StepGraph, cut: _Cut, needed: dict[str, list[Output]]) -> dict[str, StepGraph]:
     """Returns the subgraph of each device, given the values that are needed there."""
     cut.analyze(step.nodes)
     for node in step.nodes:
@@ -48,15 +48,15 @@ def _split(step: StepGraph, cut: _Cut, wanted: dict[str, list[Output]]) -> dict[
         node.inputs = [cut.at(output, device) for output in node.inputs]
         node.controls = [cut.after(control, device) for control in node.controls]
         node.guard = cut.guard_at(node.guard, device)
-    fetches = {name: [cut.at(output, name) for output in outputs] for name, outputs in wanted.items()}
-    targets = {name: [node for node in step.targets if cut.devices[node] == name] for name in wanted}
+    fetches = {name: [cut.at(output, name) for output in outputs] for name, outputs in needed.items()}
+    targets = {name: [node for node in step.targets if cut.devices[node] == name] for name in needed}
     roots = [*(node for outputs in fetches.values() for node, _ in outputs), *(n for t in targets.values() for n in t)]
     for node in cut.needed_sends(roots):
         targets[cut.devices[node]].append(node)
-    parts = {name: StepGraph([], [], fetches[name], targets[name]) for name in wanted}
-    for part in parts.values():
-        part.prune_and_sort()
-    return parts
+    graphs = {name: StepGraph([], [], fetches[name], targets[name]) for name in needed}
+    for graph in graphs.values():
+        graph.prune_and_sort()
+    return graphs
 
 
 # -- loops ------------------------------------------------------------------------------------------------------------
@@ -65,27 +65,27 @@ def _split(step: StepGraph, cut: _Cut, wanted: dict[str, list[Output]]) -> dict[
 def _cut_loops(step: StepGraph, devices: Devices, prefix: str, lossy: bool) -> None:
     """Replaces each loop whose nodes are on several devices by one loop per device."""
     replaced: dict[Output, Output] = {}
-    parts: dict[Node, list[Node]] = {}
+    pieces_of: dict[Node, list[Node]] = {}
     for loop in [node for node in step.nodes if node.type == "_While"]:
         spread = _spread(loop, devices)
         if len(spread) > 1:
-            parts[loop] = _cut_loop(loop, spread, devices, f"{prefix}{loop.name}/", replaced, lossy)
-    if not parts:
+            pieces_of[loop] = _cut_loop(loop, spread, devices, f"{prefix}{loop.name}/", replaced, lossy)
+    if not pieces_of:
         return
-    step.nodes += [part for made in parts.values() for part in made]
+    step.nodes += [piece for pieces in pieces_of.values() for piece in pieces]
     for node in step.nodes:
-        node.controls = _each(node.controls, parts)
-    step.targets = list(dict.fromkeys([*_each(step.targets, parts), *_each(parts, parts)]))
+        node.controls = _with_pieces(node.controls, pieces_of)
+    step.targets = list(dict.fromkeys([*_with_pieces(step.targets, pieces_of), *_with_pieces(pieces_of, pieces_of)]))
     step.rewrite(replaced)
 
 
-def _each(nodes: Iterable[Node], parts: dict[Node, list[Node]]) -> list[Node]:
-    return [part for node in nodes for part in parts.get(node, [node])]
+def _with_pieces(nodes: Iterable[Node], pieces_of: dict[Node, list[Node]]) -> list[Node]:
+    return [piece for node in nodes for piece in pieces_of.get(node, [node])]
 
 
 def _spread(loop: Node, devices: Devices) -> list[str]:
     """Returns the devices that run nodes of a loop, first the one that computes the condition."""
-    inside = (node for part in loop.attrs["region"].parts() for node in part.everything())
+    inside = (node for graph in loop.attrs["region"].graphs() for node in graph.everything())
     return list(dict.fromkeys([devices[loop], *(devices[n] for n in inside if n.type not in ("_Arg", "Const"))]))
 
 
@@ -95,35 +95,35 @@ def _cut_loop(
     """Returns one loop per device; together they are equivalent to the original one."""
     region: Region = loop.attrs["region"]
     count, arguments = len(loop.dtypes), region.body.feeds
-    for part, key in zip(region.parts(), ("condition/", "body/")):
-        for node in part.nodes:
+    for graph, key in zip(region.graphs(), ("condition/", "body/")):
+        for node in graph.nodes:
             if node.type == "Const" and devices[node] not in spread:
                 devices[node] = spread[0]
-        _cut_loops(part, devices, prefix + key, lossy)
+        _cut_loops(graph, devices, prefix + key, lossy)
     copies = {name: [_copy(argument, devices, name) for argument in arguments[count:]] for name in spread}
-    known = {
+    captured = {
         (Output(a, 0), name): Output(copy, 0) for name in spread for a, copy in zip(arguments[count:], copies[name])
     }
     for argument in arguments[count:]:
         devices[argument] = ""  # on no device, so that each device uses its copy
     carried = {name: [i for i in range(count) if devices[arguments[i]] == name] for name in spread}
-    wanted = {name: [region.body.fetches[i] for i in carried[name]] for name in spread}
+    results = {name: [region.body.fetches[i] for i in carried[name]] for name in spread}
     decided = dict.fromkeys(spread, region.condition.fetches)
-    conditions = _split(region.condition, _Cut(devices, f"{prefix}condition/", lossy, known), decided)
-    bodies = _split(region.body, _Cut(devices, f"{prefix}body/", lossy, known), wanted)
+    conditions = _split(region.condition, _Cut(devices, f"{prefix}condition/", lossy, captured), decided)
+    bodies = _split(region.body, _Cut(devices, f"{prefix}body/", lossy, captured), results)
     result = []
     for name in spread:
-        made = _loop_at(name, loop, Region(conditions[name], bodies[name]), carried[name], copies[name])
-        replaced.update((Output(loop, old), Output(made, new)) for new, old in enumerate(carried[name]))
-        devices[made] = name
-        result.append(made)
+        piece = _loop_at(name, loop, Region(conditions[name], bodies[name]), carried[name], copies[name])
+        replaced.update((Output(loop, old), Output(piece, new)) for new, old in enumerate(carried[name]))
+        devices[piece] = name
+        result.append(piece)
     return result
 
 
 def _loop_at(name: str, loop: Node, region: Region, carried: list[int], copies: list[Node]) -> Node:
     """Returns the loop of one device: with the loop variables that are placed there and the captures that it needs."""
     count, arguments = len(loop.dtypes), loop.attrs["region"].body.feeds
-    used = {node for part in region.parts() for node in part.nodes}
+    used = {node for graph in region.graphs() for node in graph.nodes}
     captures = [i for i, copy in enumerate(copies) if copy in used]
     region.condition.feeds = [*(arguments[i] for i in carried), *(copies[i] for i in captures)]
     region.body.feeds = list(region.condition.feeds)
@@ -150,14 +150,14 @@ class _Cut:
     """The transfers added so far to one graph: which values are available on which device."""
 
     def __init__(
-        self, devices: Devices, prefix: str, lossy: bool, known: dict[tuple[Output, str], Output] | None = None
+        self, devices: Devices, prefix: str, lossy: bool, available: dict[tuple[Output, str], Output] | None = None
     ) -> None:
         self.devices = devices
         self._prefix = prefix
         self._lossy = lossy
-        self._kept: set[Output] = set()
+        self._stored: set[Output] = set()
         self._narrowed: dict[Output, Node] = {}
-        self._received: dict[tuple[Output, str], Output] = dict(known or {})
+        self._received: dict[tuple[Output, str], Output] = dict(available or {})
         self._signalled: dict[tuple[Node, str], Node] = {}
         self._sends: dict[Node, Node] = {}  # of each Recv
         self.guards: dict[Node, Guard] = {}  # before partitioning
@@ -165,7 +165,7 @@ class _Cut:
     def analyze(self, nodes: list[Node]) -> None:
         """Records what depends on the whole graph, before it is cut."""
         self.guards = {node: node.guard for node in nodes}
-        self._kept = kept_values(nodes) if self._lossy else set()
+        self._stored = stored_values(nodes) if self._lossy else set()
 
     def _add(self, node: Node, device: str) -> Node:
         self.devices[node] = device
@@ -208,7 +208,7 @@ class _Cut:
         guard = self.guards.get(output.node, ())  # a value of an untaken branch is neither sent nor received
         here, there = self.guard_at(guard, source), self.guard_at(guard, device)
         key = self._prefix + key
-        is_narrowed = self._lossy and can_narrow(output) and output not in self._kept
+        is_narrowed = self._lossy and can_narrow(output) and output not in self._stored
         if is_narrowed:
             if output not in self._narrowed:
                 self._narrowed[output] = self._add(narrow(output, here), source)

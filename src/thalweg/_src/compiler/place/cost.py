@@ -102,7 +102,7 @@ class CostModel:
         return speed.launch + max(work, bytes_accessed(node, self.sizes) / speed.bytes)
 
     def _loop(self, node: Node, device: str) -> float:
-        once = sum(self.time(n, device) for part in node.attrs["region"].parts() for n in part.nodes)
+        once = sum(self.time(n, device) for graph in node.attrs["region"].graphs() for n in graph.nodes)
         return self.iterations * once
 
     def speed(self, device: str) -> Speed:
@@ -141,19 +141,21 @@ class CostModel:
         seconds: of the same step untraced, if it runs on one CPU device; with it the overhead of tracing, which is
             large for small nodes, is subtracted (an accelerator is timed by events on its stream)
         """
-        known = {node.name: node for node in nodes}
-        found = [(device_type(d.device), stats, *_timed(stats)) for d in step_stats.dev_stats for stats in d.node_stats]
+        node_of = {node.name: node for node in nodes}
+        traced = [
+            (device_type(d.device), stats, *_timed(stats)) for d in step_stats.dev_stats for stats in d.node_stats
+        ]
         overhead = 0.0
-        alone = len(step_stats.dev_stats) == 1 and all(where == "CPU" for where, *_ in found)
-        if seconds and found and alone and not any(op_type == "_While" for *_, op_type in found):
-            overhead = max(sum(taken for _, _, taken, _ in found) - seconds, 0.0) / len(found)
-        for where, stats, taken, op_type in found:
+        alone = len(step_stats.dev_stats) == 1 and all(where == "CPU" for where, *_ in traced)
+        if seconds and traced and alone and not any(op_type == "_While" for *_, op_type in traced):
+            overhead = max(sum(taken for _, _, taken, _ in traced) - seconds, 0.0) / len(traced)
+        for where, stats, taken, op_type in traced:
             taken = max(taken - overhead, 0.1 * taken)
             self._add(f"{where} {stats.node_name} = {op_type}", taken)
-            node = known.get(stats.node_name)
+            node = node_of.get(stats.node_name)
             if node is not None and node.type == op_type and op_type != "_While":
                 self._add(f"{where} {signature(node)}", taken)
-        return len(found)
+        return len(traced)
 
     def _add(self, key: str, seconds: float) -> None:
         mean, number = self.measured.get(key, (0.0, 0))
@@ -162,10 +164,10 @@ class CostModel:
     def _measured(self, node: Node, where: str) -> float | None:
         if not self.measured:
             return None
-        found = self.measured.get(f"{where} {node.name} = {node.type}")
-        if found is None and node.type != "_While" and not node.facts.instant:
-            found = self.measured.get(f"{where} {signature(node)}")
-        return None if found is None else found[0]
+        mean_and_count = self.measured.get(f"{where} {node.name} = {node.type}")
+        if mean_and_count is None and node.type != "_While" and not node.facts.instant:
+            mean_and_count = self.measured.get(f"{where} {signature(node)}")
+        return None if mean_and_count is None else mean_and_count[0]
 
     # -- files --------------------------------------------------------------------------------------------------------
 

@@ -132,8 +132,8 @@ def kernels(nodes: Iterable[Node], device_types: DeviceTypes) -> set[str]:
 
     A node without any kernel goes where the others go, and is refused when it is bound, in the same words everywhere.
     """
-    found = [types for node in nodes if node.type != "_Arg" and (types := device_types(node))]
-    return set.intersection(*found or [{"CPU"}])
+    type_sets = [types for node in nodes if node.type != "_Arg" and (types := device_types(node))]
+    return set.intersection(*type_sets or [{"CPU"}])
 
 
 def best(names: Sequence[str]) -> str:
@@ -172,18 +172,20 @@ def _unplaceable(
 ) -> errors.InvalidArgumentError:
     """Returns the error for a group without a feasible device."""
     node = next((node for node in group if node.device), group[0])
-    wanted = [name for name in devices if not requested or matches(requested, name)]
-    if not wanted:
-        known = f"was explicitly assigned to {requested} but available devices are [ {', '.join(devices)} ]. "
-        known += "Make sure the device specification refers to a valid device."
-        what = f"Cannot assign a device for operation {node.name}: {node.name} {known}"
+    requested_devices = [name for name in devices if not requested or matches(requested, name)]
+    if not requested_devices:
+        reason = f"was explicitly assigned to {requested} but available devices are [ {', '.join(devices)} ]. "
+        reason += "Make sure the device specification refers to a valid device."
+        what = f"Cannot assign a device for operation {node.name}: {node.name} {reason}"
         hint = "allow_soft_placement=True uses another device where this one is missing"
     else:
-        node = next((n for n in group if all(device_type(name) not in device_types(n) for name in wanted)), node)
+        node = next(
+            (n for n in group if all(device_type(name) not in device_types(n) for name in requested_devices)), node
+        )
         place = f" on '{requested}'" if requested else ""
         what = f"Cannot assign a device for operation {node.name}{place}: {node.type} has no kernel for it"
         hint = "place the operation on a device that has one"
-        if all(any(device_type(name) in device_types(n) for name in wanted) for n in group):
+        if all(any(device_type(name) in device_types(n) for name in requested_devices) for n in group):
             what = f"Cannot assign a device for operation {node.name}{place}: "
             what += "no device type has kernels for all nodes colocated with it"
             hint = "colocate fewer operations"

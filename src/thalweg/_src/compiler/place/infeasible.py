@@ -35,9 +35,9 @@ def infeasible(
     )
 
 
-def _relevant(types: set[str], known: set[str]) -> set[str]:
+def _relevant(types: set[str], device_types: set[str]) -> set[str]:
     """Drops device types that are neither available nor requested, unless there are no others."""
-    return types & known or types
+    return types & device_types or types
 
 
 def _members(types: dict[Node, set[str]], nearest: str) -> str:
@@ -57,8 +57,8 @@ def _member(node: Node, types: set[str]) -> str:
 
 
 def _objections(name: str, node: Node, types: set[str]) -> list[str]:
-    found = [] if _device_type(name) in types else [f"{node.type} has no kernel for it"]
-    return found if not node.device or matches(node.device, name) else [*found, f"requests {node.device}"]
+    objections = [] if _device_type(name) in types else [f"{node.type} has no kernel for it"]
+    return objections if not node.device or matches(node.device, name) else [*objections, f"requests {node.device}"]
 
 
 def _lacking(name: str, types: dict[Node, set[str]]) -> str:
@@ -73,15 +73,15 @@ def _lacking(name: str, types: dict[Node, set[str]]) -> str:
 
 def _distance(name: str, types: dict[Node, set[str]]) -> tuple[int, int, int, int]:
     """Returns the distance of a device from what a group supports and requests: kernels weigh most, then requests."""
-    without = sum(_device_type(name) not in found for found in types.values())
+    without = sum(_device_type(name) not in types_of for types_of in types.values())
     unmet = sum(bool(node.device) and not matches(node.device, name) for node in types)
     have = DeviceSpec.from_string(name)
     fields = apart = 0
     for node in types:
         want = DeviceSpec.from_string(node.device) if node.device else DeviceSpec()
         for field in ("job", "replica", "task", "device_type"):
-            wanted = getattr(want, field)
-            fields += wanted is not None and wanted != getattr(have, field)
+            requested = getattr(want, field)
+            fields += requested is not None and requested != getattr(have, field)
         if want.device_index is not None:
             apart += abs(want.device_index - (have.device_index or 0))
     return without, unmet, fields, apart

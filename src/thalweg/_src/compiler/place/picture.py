@@ -63,10 +63,10 @@ def placed_graph_def(placement: Placement, graph: Graph) -> Any:
     for node in reversed(message.node):  # consumers come after producers, except at the ends of loops
         near = [node.name, *followers.get(node.name, ())]
         near += map(_operation, node.input) if node.op == "Exit" else ()
-        found = next((devices[name] for name in near if name in devices), None)
-        node.device = found or ""  # an operation outside the step has no colour, whatever device it asks for
-        if found is not None:
-            devices[node.name] = found
+        nearest = next((devices[name] for name in near if name in devices), None)
+        node.device = nearest or ""  # an operation outside the step has no colour, whatever device it asks for
+        if nearest is not None:
+            devices[node.name] = nearest
     return message
 
 
@@ -116,8 +116,8 @@ def drawn(placement: Placement) -> tuple[list[Node], list[Edge]]:
         node
         for loop in placement.devices
         if loop.type == "_While"
-        for part in loop.attrs["region"].parts()
-        for node in part.everything()
+        for graph in loop.attrs["region"].graphs()
+        for node in graph.everything()
     }
     nodes = [node for node in placement.devices if node not in repeated and not _is_hidden(node)]
     sends = {node.attrs["tensor_name"]: node for node in placement.devices if node.type == "_Send"}

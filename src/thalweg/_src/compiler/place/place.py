@@ -57,12 +57,12 @@ def place(
                 placement.devices.update(dict.fromkeys(nodes, group.preferred))
     else:
         lookup(placer)
-        parts = split_updates(step)
+        shares = split_updates(step)
         problem = make_problem(step, devices, device_types, soft, costs, state_devices, placement.notes)
         _apply_placer(problem, placer, placement)
         if state_devices is not None:
             _record_state(placement.groups, placement.devices, state_devices)
-        merge_updates(step, parts, placement.devices)
+        merge_updates(step, shares, placement.devices)
     _place_loops(step, placement.devices)
     _place_feeds(step, placement, devices[0])
     return placement
@@ -113,9 +113,9 @@ def _place_loops(step: StepGraph, devices: dict[Node, str]) -> None:
     """Places each loop where its condition is computed, and each loop variable where its next value is computed."""
     for loop in [node for node in step.nodes if node.type == "_While"]:
         region: Region = loop.attrs["region"]
-        for part in region.parts():
-            _place_loops(part, devices)
-        inside = dict.fromkeys(devices[n] for part in region.parts() for n in part.nodes if n.type not in _ANYWHERE)
+        for graph in region.graphs():
+            _place_loops(graph, devices)
+        inside = dict.fromkeys(devices[n] for graph in region.graphs() for n in graph.nodes if n.type not in _ANYWHERE)
         arguments = region.body.feeds
         if inside:
             devices[loop] = next(iter(inside))
@@ -139,8 +139,8 @@ def _device_of(output: Output, devices: dict[Node, str]) -> str | None:
 
 
 def _inside(loop: Node) -> Iterable[Node]:
-    for part in loop.attrs["region"].parts():
-        yield from part.everything()
+    for graph in loop.attrs["region"].graphs():
+        yield from graph.everything()
 
 
 def _join_loops(step: StepGraph, sets: DisjointSets, device_types: DeviceTypes) -> list[Node]:
@@ -186,11 +186,11 @@ def _groups(
         for group in groups:
             if not repeated.isdisjoint(group.nodes):
                 group.fix(group.preferred, group.why or "in a loop that requests devices")
-        found = {node: group.preferred for group in groups for node in group.nodes}
-        _place_loops(step, found)
+        preferred = {node: group.preferred for group in groups for node in group.nodes}
+        _place_loops(step, preferred)
         for group in groups:
             if group.nodes[0] in apart:
-                group.fix(found[group.nodes[0]], "where the loop's condition is computed")
+                group.fix(preferred[group.nodes[0]], "where the loop's condition is computed")
     return groups
 
 
@@ -222,11 +222,11 @@ def _stateful_nodes(group: Group) -> list[Node]:
 
     A variable in host memory is not among them: all CPU devices of a process share it.
     """
-    found = [node for node in group.nodes if node.definition.stateful and node.type not in ("_Arg", "_While")]
-    found = [node for node in found if dtypes.resource not in _taken(node)]
+    stateful = [node for node in group.nodes if node.definition.stateful and node.type not in ("_Arg", "_While")]
+    stateful = [node for node in stateful if dtypes.resource not in _taken(node)]
     tasks = set(map(task_of, group.feasible))
-    shared = bool(found) and len(tasks) == 1 and all(device_type(name) == "CPU" for name in group.feasible)
-    return [node for node in found if not (shared and node.type == "VarHandleOp")]
+    shared = bool(stateful) and len(tasks) == 1 and all(device_type(name) == "CPU" for name in group.feasible)
+    return [node for node in stateful if not (shared and node.type == "VarHandleOp")]
 
 
 def _only_initializes(group: Group) -> bool:

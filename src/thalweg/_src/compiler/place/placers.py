@@ -122,9 +122,9 @@ def checked(problem: Problem, answer: Any, name: str) -> Choice:
             )
             raise errors.InvalidArgumentError(node, node, text)
         choice[group] = device
-    known = set(problem.all_groups)
+    all_groups = set(problem.all_groups)
     for group, device in answer.items():
-        if group not in known:
+        if group not in all_groups:
             raise TypeError(f"placer {name!r}: expected groups of the problem as keys, received {group!r}")
         if device not in group.feasible:
             raise ValueError(f"placer {name!r}: {group.name!r} is fixed on {group.feasible[0]}, not {device!r}")
@@ -133,7 +133,7 @@ def checked(problem: Problem, answer: Any, name: str) -> Choice:
 
 def best_single(problem: Problem) -> tuple[str, Choice, Schedule]:
     """Returns the device on which the whole step is fastest, as far as it is feasible there."""
-    found: tuple[str, Choice, Schedule] | None = None
+    best: tuple[str, Choice, Schedule] | None = None
     tried: set[tuple[str, ...]] = set()
     for device in sorted(problem.devices, key=lambda name: ":GPU:" not in name):  # on a tie, the best device type
         choice = problem.single(device)
@@ -141,10 +141,10 @@ def best_single(problem: Problem) -> tuple[str, Choice, Schedule]:
             continue
         tried.add(tuple(choice.values()))
         schedule = problem.simulate(choice)
-        if found is None or schedule.finish < found[2].finish:
-            found = (device, choice, schedule)
-    assert found is not None, "a session has devices"
-    return found
+        if best is None or schedule.finish < best[2].finish:
+            best = (device, choice, schedule)
+    assert best is not None, "a session has devices"
+    return best
 
 
 @placer("first", compared=False)

@@ -130,8 +130,8 @@ def _final(problem: Problem, trials: Trials, measure: Measure, heats: int) -> tu
     With a single measurement of each, noise would choose the winner. So it must be faster in the median and at best.
     """
     alone = tuple(problem.assignment(best_single(problem)[1]))
-    known = trials.known
-    finalists = list(dict.fromkeys([alone, *sorted(known, key=known.__getitem__)[:_FINALISTS]]))
+    measured = trials.measured
+    finalists = list(dict.fromkeys([alone, *sorted(measured, key=measured.__getitem__)[:_FINALISTS]]))
     times: dict[Assignment, list[float]] = {assignment: [] for assignment in finalists}
     for _ in range(heats):
         for assignment, seconds in times.items():
@@ -162,9 +162,9 @@ class _Learner:
         before = {name: logits for names, logits in zip(policy.clusters, policy.logits) for name in names}
         for row, members in enumerate(self.sets):
             names = [node.name for index in members for node in self.problem.all_groups[index].nodes]
-            known = [before[name] for name in names if name in before]
-            if known:
-                self.logits[row] = np.mean(known, axis=0)
+            rows = [before[name] for name in names if name in before]
+            if rows:
+                self.logits[row] = np.mean(rows, axis=0)
 
     def center_on(self, assignment: Assignment) -> None:
         """Centres the distribution on a placement, but keeps entropy: the simulator may have been wrong."""

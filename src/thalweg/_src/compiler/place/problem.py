@@ -174,11 +174,11 @@ class Problem:
 
 def _available_at_start(nodes: Iterable[Node]) -> set[Node]:
     """Returns the nodes whose results are available at the start of the step, before any work is done."""
-    found: set[Node] = set()
+    available: set[Node] = set()
     for node in nodes:
-        if (node.facts.instant or node.facts.is_alias) and found.issuperset(node.predecessors()):
-            found.add(node)
-    return found
+        if (node.facts.instant or node.facts.is_alias) and available.issuperset(node.predecessors()):
+            available.add(node)
+    return available
 
 
 def _is_everywhere(node: Node) -> bool:

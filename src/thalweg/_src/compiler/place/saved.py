@@ -30,9 +30,9 @@ def follow(problem: Problem, placement: Mapping[str, str]) -> Choice:
     """Returns the choice of a saved placement; other groups go to the device that they exchange most bytes with."""
     choice: Choice = {}
     for group in problem.groups:
-        wanted = next((placement[node.name] for node in group.nodes if node.name in placement), None)
-        if wanted in group.feasible:
-            choice[group] = str(wanted)
+        device = next((placement[node.name] for node in group.nodes if node.name in placement), None)
+        if device in group.feasible:
+            choice[group] = str(device)
     neighbours = problem.neighbours()
     for group in problem.groups:
         if group not in choice:

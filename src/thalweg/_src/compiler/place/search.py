@@ -33,23 +33,23 @@ class Trials:
         if time is None:
             self.left = min(_MOST_TRIALS, max(_FEWEST_TRIALS, budget // max(len(problem.units), 1)))
         self._time = time
-        self.known: dict[Assignment, tuple[float, int]] = {}
+        self.measured: dict[Assignment, tuple[float, int]] = {}
         self.best: Assignment = tuple(problem.preferred)
         self.best_cost: tuple[float, int] = (math.inf, 0)
 
     def cost(self, assignment: Assignment) -> tuple[float, int]:
         """Returns time and bytes sent; on equal times the choice that sends less is better."""
-        if assignment not in self.known:
+        if assignment not in self.measured:
             self.left -= 1
             if self._time is not None:
                 cost = (self._time(self.problem.choice(assignment)), 0)
             else:
                 schedule = simulate(self.problem, assignment)
                 cost = (schedule.finish, schedule.transferred)
-            self.known[assignment] = cost
+            self.measured[assignment] = cost
             if cost < self.best_cost:
                 self.best, self.best_cost = assignment, cost
-        return self.known[assignment]
+        return self.measured[assignment]
 
 
 @placer("local_search")
@@ -90,12 +90,12 @@ def _anneal(trials: Trials, sets: Sequence[Sequence[int]], rng: np.random.Genera
         there = moved(problem, here, members, place)
         if there == here:
             continue
-        found = trials.cost(there)
+        trial_cost = trials.cost(there)
         temperature = 0.02 * max(trials.left / total - 0.3, 0.0)
-        if found <= cost or rng.random() < math.exp(
-            -(found[0] / cost[0] - 1) / temperature if temperature else -math.inf
+        if trial_cost <= cost or rng.random() < math.exp(
+            -(trial_cost[0] / cost[0] - 1) / temperature if temperature else -math.inf
         ):
-            here, cost = there, found
+            here, cost = there, trial_cost
         elif rng.random() < 0.02:
             here, cost = trials.best, trials.best_cost
 
@@ -128,10 +128,10 @@ def clusters(problem: Problem, count: int) -> list[list[int]]:
             sets.join(one, other)
             size[other] = total  # type: ignore[index]
             left -= 1
-    found: dict[object, list[int]] = {}
+    groups_of: dict[object, list[int]] = {}
     for group in problem.groups:
-        found.setdefault(sets.leader(group), []).append(group.index)
-    return list(found.values())
+        groups_of.setdefault(sets.leader(group), []).append(group.index)
+    return list(groups_of.values())
 
 
 def _sum(size: dict[Group, float], one: object, other: object) -> float:

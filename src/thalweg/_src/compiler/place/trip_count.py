@@ -14,8 +14,8 @@ _DOWN = {"Greater": 0, "GreaterEqual": 1}
 
 def trip_count(loop: Node, unknown: int) -> int:
     """Returns the trip count of a loop, or `unknown`."""
-    found = _bound(loop, loop.attrs["region"].condition.fetches[0])
-    return unknown if found is None else found
+    bound = _bound(loop, loop.attrs["region"].condition.fetches[0])
+    return unknown if bound is None else bound
 
 
 def _bound(loop: Node, condition: Output) -> int | None:

@@ -11,38 +11,38 @@ from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
 
 _DIVISIBLE = ("_ApplyAdamGroup", "_ApplyGradientDescentGroup", "_ApplyMomentumGroup")
 
-Parts = dict[Node, list[Node]]
+Shares = dict[Node, list[Node]]
 
 
-def split_updates(step: StepGraph) -> Parts:
+def split_updates(step: StepGraph) -> Shares:
     """Replaces each grouped update by one update per variable; returns these by the update they come from."""
-    parts = {
-        node: [_part(node, [member]) for member in range(node.attrs["N"])]
+    shares = {
+        node: [_share(node, [member]) for member in range(node.attrs["N"])]
         for node in step.nodes
         if node.type in _DIVISIBLE and node.attrs["N"] > 1
     }
-    if parts:
-        _replace(step, parts)
-    return parts
+    if shares:
+        _replace(step, shares)
+    return shares
 
 
-def merge_updates(step: StepGraph, parts: Parts, devices: dict[Node, str]) -> None:
+def merge_updates(step: StepGraph, shares_of: Shares, devices: dict[Node, str]) -> None:
     """Merges the updates that are placed on the same device."""
     joined: dict[Node, list[Node]] = {}
-    for update, singles in parts.items():
+    for update, singles in shares_of.items():
         members: dict[str, list[int]] = {}
         for member, single in enumerate(singles):
             members.setdefault(devices.pop(single), []).append(member)
         for device, chosen in members.items():
-            part = _part(update, chosen) if len(members) > 1 else update
-            devices[part] = device
+            share = _share(update, chosen) if len(members) > 1 else update
+            devices[share] = device
             for member in chosen:
-                joined[singles[member]] = [part]
+                joined[singles[member]] = [share]
     if joined:
         _replace(step, joined)
 
 
-def _part(update: Node, members: Sequence[int]) -> Node:
+def _share(update: Node, members: Sequence[int]) -> Node:
     """Returns an update of some of the variables of another one."""
     whole, inputs, position = update.attrs["N"], list[Output](), 0
     for argument in update.definition.inputs:
@@ -54,15 +54,15 @@ def _part(update: Node, members: Sequence[int]) -> Node:
     return update.like(update.type, inputs, attrs, name=name)
 
 
-def _replace(step: StepGraph, parts: Parts) -> None:
+def _replace(step: StepGraph, shares_of: Shares) -> None:
     def each(nodes: list[Node]) -> list[Node]:
-        return list(dict.fromkeys(part for node in nodes for part in parts.get(node, [node])))
+        return list(dict.fromkeys(share for node in nodes for share in shares_of.get(node, [node])))
 
     for node in step.nodes:
         if node.controls:
             node.controls = each(node.controls)
     step.targets = each(step.targets)
-    for made in parts.values():
-        for node in made:
+    for shares in shares_of.values():
+        for node in shares:
             node.controls = each(node.controls)
     step.prune_and_sort()

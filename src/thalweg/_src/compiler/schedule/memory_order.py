@@ -11,16 +11,16 @@ from thalweg._src.compiler.schedule.timeline import transfer_key
 from thalweg._src.graph.ir.step_graph import Node, StepGraph, waits
 from thalweg._src.graph.walk import postorder
 
-Parts = Mapping[str, StepGraph]
+Partitions = Mapping[str, StepGraph]
 Orders = dict[str, list[Node]]
 
 
-def orders(parts: Parts, buffers: Mapping[str, Buffers], limited: Sequence[str]) -> Iterator[Orders]:
+def orders(partitions: Partitions, buffers: Mapping[str, Buffers], limited: Sequence[str]) -> Iterator[Orders]:
     """Yields execution orders for the devices that are short of memory, the one that changes least first.
 
     Each is the projection of one topological order of all devices' nodes, so that it cannot deadlock.
     """
-    graph = _GlobalGraph(parts, limited)
+    graph = _GlobalGraph(partitions, limited)
     yield graph.order({node: place for place, node in enumerate(graph.nodes)})
     yield graph.order(graph.depth_first())
     yield graph.order(None, buffers)
@@ -29,10 +29,10 @@ def orders(parts: Parts, buffers: Mapping[str, Buffers], limited: Sequence[str])
 class _GlobalGraph:
     """The nodes of all partitions and their dependencies: tensors, controls, transfers, effects in program order."""
 
-    def __init__(self, parts: Parts, limited: Sequence[str]) -> None:
-        self.nodes = [node for part in parts.values() for node in part.nodes]
-        self._device_of = {node: name for name, part in parts.items() for node in part.nodes}
-        self._roots = [node for part in parts.values() for node in part.roots()]
+    def __init__(self, partitions: Partitions, limited: Sequence[str]) -> None:
+        self.nodes = [node for partition in partitions.values() for node in partition.nodes]
+        self._device_of = {node: name for name, partition in partitions.items() for node in partition.nodes}
+        self._roots = [node for partition in partitions.values() for node in partition.roots()]
         self._limited = set(limited)
         self.before: dict[Node, set[Node]] = {node: set(node.predecessors()) for node in self.nodes}
         sends = {transfer_key(node): node for node in self.nodes if node.type == "_Send"}
@@ -40,7 +40,7 @@ class _GlobalGraph:
             if node.type == "_Recv" and transfer_key(node) in sends:
                 self.before[node].add(sends[transfer_key(node)])
         for name in limited:
-            effects = [node for node in parts[name].nodes if _has_effect(node)]
+            effects = [node for node in partitions[name].nodes if _has_effect(node)]
             for earlier, later in pairwise(effects):
                 self.before[later].add(earlier)
 
@@ -104,19 +104,19 @@ class _Gain:
         self._done: set[Node] = set()
 
     def of(self, node: Node) -> int:
-        known, needed = self._buffers[self._device_of[node]], self._needed[self._device_of[node]]
-        made = sum(known.sizes[b] for b in known.gives[node] if needed[b])
-        return made - sum(known.sizes[b] for b in known.takes[node] if needed[b] == 1)
+        buffers, needed = self._buffers[self._device_of[node]], self._needed[self._device_of[node]]
+        produced = sum(buffers.sizes[b] for b in buffers.gives[node] if needed[b])
+        return produced - sum(buffers.sizes[b] for b in buffers.takes[node] if needed[b] == 1)
 
     def run(self, node: Node) -> list[Node]:
         """Marks a node as run; returns the nodes that have become the last reader of a buffer."""
-        known, needed = self._buffers[self._device_of[node]], self._needed[self._device_of[node]]
+        buffers, needed = self._buffers[self._device_of[node]], self._needed[self._device_of[node]]
         self._done.add(node)
         changed = []
-        for buffer in known.takes[node]:
+        for buffer in buffers.takes[node]:
             needed[buffer] -= 1
-            if needed[buffer] == 1 and buffer not in known.stays:
-                changed += [reader for reader in known.readers[buffer] if reader not in self._done]
+            if needed[buffer] == 1 and buffer not in buffers.stays:
+                changed += [reader for reader in buffers.readers[buffer] if reader not in self._done]
         return changed
 
 
@@ -125,12 +125,12 @@ def _has_effect(node: Node) -> bool:
     return node.facts.stateful and not node.facts.instant and node.type not in ("_Send", "_Recv")
 
 
-def linearize(part: StepGraph, order: Sequence[Node]) -> None:
+def linearize(partition: StepGraph, order: Sequence[Node]) -> None:
     """Fixes the execution order of a partition.
 
     The executor runs other nodes while a node blocks, so control edges tie each blocking node to its neighbours.
     """
-    part.nodes = list(order)
+    partition.nodes = list(order)
     waiting: list[Node] = []
     bit: dict[Node, int] = {}
     mask: dict[Node, int] = {}

@@ -25,7 +25,7 @@ from thalweg._src.compiler.schedule.timeline import Clock, Item, Timeline, trans
 from thalweg._src.graph.ir.step_graph import Node, StepGraph, waits
 from thalweg._src.graph.source_line import made_at
 
-Parts = Mapping[str, StepGraph]
+Partitions = Mapping[str, StepGraph]
 
 _WORTH = 1 << 20  # bytes; smaller tensors are not worth deferring
 _BUDGET = 200_000  # nodes that are simulated one by one, which bounds the planning time
@@ -39,8 +39,10 @@ class MemoryPlan:
     notes: human-readable descriptions of the changes
     """
 
-    def __init__(self, parts: Parts, costs: CostModel, limits: Mapping[str, int], notes: Sequence[str]) -> None:
-        self._parts = parts
+    def __init__(
+        self, partitions: Partitions, costs: CostModel, limits: Mapping[str, int], notes: Sequence[str]
+    ) -> None:
+        self._partitions = partitions
         self._costs = costs
         self.limits = dict(limits)
         self.notes = list(notes)
@@ -48,10 +50,10 @@ class MemoryPlan:
     @cached_property
     def estimates(self) -> dict[str, MemoryEstimate]:
         """The estimated memory of each device, computed on first access."""
-        return _estimates(self._parts, _buffers(self._parts, self._costs), self._timeline())
+        return _estimates(self._partitions, _buffers(self._partitions, self._costs), self._timeline())
 
     def _timeline(self) -> Timeline | None:
-        return _timeline(self._parts, Clock(self._parts, self._costs)) if len(self._parts) > 1 else None
+        return _timeline(self._partitions, Clock(self._partitions, self._costs)) if len(self._partitions) > 1 else None
 
     def summary(self) -> list[str]:
         """Returns one line per device: its peak memory, when the peak occurs, and its limit."""
@@ -68,26 +70,28 @@ class MemoryPlan:
         and is marked as inaccurate.
         """
         graph, measured = metadata.cost_graph, _measured(metadata)
-        for name, part in self._parts.items():
-            number = {node: len(graph.node) + i for i, node in enumerate(part.nodes)}
-            for node in part.nodes:
+        for name, partition in self._partitions.items():
+            number = {node: len(graph.node) + i for i, node in enumerate(partition.nodes)}
+            for node in partition.nodes:
                 graph.node.append(self._cost(node, name, number, measured.get((name, node.name))))
             estimate = self.estimates[name]
             graph.cost.add(cost=float(estimate.peak), dimension=f"memory {name}")
 
     def _cost(self, node: Node, device: str, number: Mapping[Node, int], taken: int | None) -> CostGraphDef.Node:
-        known = CostGraphDef.Node
-        return known(
+        message = CostGraphDef.Node
+        return message(
             name=node.name,
             device=device,
             id=number[node],
             input_info=[
-                known.InputInfo(preceding_node=number[producer], preceding_port=index)
+                message.InputInfo(preceding_node=number[producer], preceding_port=index)
                 for producer, index in node.inputs
                 if producer in number
             ],
             output_info=[
-                known.OutputInfo(size=self._costs.bytes(node, index), alias_input_port=-1, dtype=dtype.as_datatype_enum)
+                message.OutputInfo(
+                    size=self._costs.bytes(node, index), alias_input_port=-1, dtype=dtype.as_datatype_enum
+                )
                 for index, dtype in enumerate(node.dtypes)
             ],
             persistent_memory_size=self._costs.sizes.persistent(node),
@@ -100,63 +104,65 @@ class MemoryPlan:
 def _measured(metadata: RunMetadata) -> dict[tuple[str, str], int]:
     """Returns the longest measured time of each node in nanoseconds, by device and node name."""
     longest: dict[tuple[str, str], int] = {}
-    for part in metadata.step_stats.dev_stats:
-        for stats in part.node_stats:
-            key = part.device, stats.node_name
+    for device_stats in metadata.step_stats.dev_stats:
+        for stats in device_stats.node_stats:
+            key = device_stats.device, stats.node_name
             longest[key] = max(longest.get(key, 0), stats.op_end_rel_nanos - stats.op_start_rel_nanos)
     return longest
 
 
-def plan_memory(parts: Parts, costs: CostModel | None = None, limits: Mapping[str, int] | None = None) -> MemoryPlan:
+def plan_memory(
+    partitions: Partitions, costs: CostModel | None = None, limits: Mapping[str, int] | None = None
+) -> MemoryPlan:
     """Sets the execution order of all partitions; raises ResourceExhaustedError if a device would exceed its limit."""
     costs = costs or CostModel()
-    limits = {name: limit for name, limit in (limits or {}).items() if name in parts}
+    limits = {name: limit for name, limit in (limits or {}).items() if name in partitions}
     notes: list[str] = []
-    is_open = (len(parts) > 1 or bool(limits)) and _can_be_ordered(parts)
-    if is_open and len(parts) > 1:
-        late = _defer_receives(parts, costs)
+    is_open = (len(partitions) > 1 or bool(limits)) and _can_be_ordered(partitions)
+    if is_open and len(partitions) > 1:
+        late = _defer_receives(partitions, costs)
         notes += [f"{late} large tensors are received only when they are needed"] if late else []
-    made = MemoryPlan(parts, costs, limits, notes)
-    over = {name: limit for name, limit in limits.items() if made.estimates[name].peak > limit}
+    plan = MemoryPlan(partitions, costs, limits, notes)
+    over = {name: limit for name, limit in limits.items() if plan.estimates[name].peak > limit}
     if over:
         if not is_open:
-            raise _exhausted(made.estimates, over, costs)
-        _fit(parts, costs, limits, over, made.estimates)
-        made.notes += [f"{name}: nodes are reordered to stay within the limit" for name in over]
-        del made.estimates
-    return made
+            raise _exhausted(plan.estimates, over, costs)
+        _fit(partitions, costs, limits, over, plan.estimates)
+        plan.notes += [f"{name}: nodes are reordered to stay within the limit" for name in over]
+        del plan.estimates
+    return plan
 
 
-def _can_be_ordered(parts: Parts) -> bool:
+def _can_be_ordered(partitions: Partitions) -> bool:
     """Returns whether the partitions may be reordered: no node waits for anything but another partition.
 
     A node that waits for a queue, for the client of a partial run or, in a loop, for the same loop on another device
     could be reordered before what it waits for, and deadlock.
     """
-    if any(part.is_unstructured for part in parts.values()):
+    if any(partition.is_unstructured for partition in partitions.values()):
         return False
-    sent = {transfer_key(node) for part in parts.values() for node in part.nodes if node.type == "_Send"}
-    waiting = [node for part in parts.values() for node in part.nodes if waits(node)]
+    sent = {transfer_key(node) for partition in partitions.values() for node in partition.nodes if node.type == "_Send"}
+    waiting = [node for partition in partitions.values() for node in partition.nodes if waits(node)]
     return all(node.type == "_Recv" and transfer_key(node) in sent for node in waiting)
 
 
 def memory_limits(config: ConfigProto, devices: Sequence[str]) -> dict[str, int]:
     """Returns the memory limits of a configuration in bytes, by device."""
     limits: dict[str, int] = {}
-    wanted = list(config.experimental.memory_limit_in_mb.items())
+    requests = list(config.experimental.memory_limit_in_mb.items())
     virtual = [mb for entry in config.gpu_options.experimental.virtual_devices for mb in entry.memory_limit_mb or [0]]
     gpus = [(f"/device:GPU:{index}", megabytes) for index, megabytes in enumerate(virtual) if megabytes]
-    wanted += [(name, megabytes) for name, megabytes in gpus if any(matches(name, device) for device in devices)]
-    for pattern, megabytes in wanted:
-        found = [name for name in devices if matches(_canonical(pattern), name)]
-        if not found or not 0 < megabytes < math.inf:
+    requests += [(name, megabytes) for name, megabytes in gpus if any(matches(name, device) for device in devices)]
+    for pattern, megabytes in requests:
+        names = [name for name in devices if matches(_canonical(pattern), name)]
+        if not names or not 0 < megabytes < math.inf:
             raise errors.invalid(
                 errors.describe(
                     f"memory_limit_in_mb: {megabytes:g} for {pattern!r} is not a limit of a device of this session",
                     expected=f"a positive number for one of {', '.join(devices)}",
                 )
             )
-        for name in found:
+        for name in names:
             limits[name] = min(int(megabytes * (1 << 20)), limits.get(name, sys.maxsize))
     return limits
 
@@ -168,45 +174,47 @@ def _canonical(pattern: str) -> str:
         raise errors.invalid(f"memory_limit_in_mb: {error}") from None
 
 
-def _buffers(parts: Parts, costs: CostModel) -> dict[str, Buffers]:
-    return {name: Buffers(part, name, costs) for name, part in parts.items()}
+def _buffers(partitions: Partitions, costs: CostModel) -> dict[str, Buffers]:
+    return {name: Buffers(partition, name, costs) for name, partition in partitions.items()}
 
 
-def _timeline(parts: Parts, clock: Clock) -> Timeline | None:
-    timeline = Timeline(parts, clock)
+def _timeline(partitions: Partitions, clock: Clock) -> Timeline | None:
+    timeline = Timeline(partitions, clock)
     return None if timeline.finish is None else timeline
 
 
-def _estimates(parts: Parts, buffers: Mapping[str, Buffers], timeline: Timeline | None) -> dict[str, MemoryEstimate]:
+def _estimates(
+    partitions: Partitions, buffers: Mapping[str, Buffers], timeline: Timeline | None
+) -> dict[str, MemoryEstimate]:
     if timeline is None:
-        return {name: buffers[name].estimate(part.nodes) for name, part in parts.items()}
-    return {name: buffers[name].estimate(*timeline.order(name)) for name in parts}
+        return {name: buffers[name].estimate(partition.nodes) for name, partition in partitions.items()}
+    return {name: buffers[name].estimate(*timeline.order(name)) for name in partitions}
 
 
 # -- deferred receives ------------------------------------------------------------------------------------------------
 
 
-def _defer_receives(parts: Parts, costs: CostModel) -> int:
+def _defer_receives(partitions: Partitions, costs: CostModel) -> int:
     """Defers large Recvs; returns their number."""
-    large = [node for part in parts.values() for node in part.nodes if node.type == "_Recv"]
+    large = [node for partition in partitions.values() for node in partition.nodes if node.type == "_Recv"]
     large = sorted((n for n in large if costs.bytes(n, 0) >= _WORTH), key=lambda n: -costs.bytes(n, 0))
-    return _DeferredReceives(parts, costs, large).defer() if large else 0
+    return _DeferredReceives(partitions, costs, large).defer() if large else 0
 
 
 class _DeferredReceives:
     """Tries control edges that defer Recvs, and keeps those that increase neither the step time nor any peak."""
 
-    def __init__(self, parts: Parts, costs: CostModel, large: list[Node]) -> None:
-        self._parts = parts
+    def __init__(self, partitions: Partitions, costs: CostModel, large: list[Node]) -> None:
+        self._partitions = partitions
         self._large = large
-        self._clock = Clock(parts, costs)
-        self._buffers = _buffers(parts, costs)
-        self._best = Timeline(parts, self._clock)
+        self._clock = Clock(partitions, costs)
+        self._buffers = _buffers(partitions, costs)
+        self._best = Timeline(partitions, self._clock)
         self._longest = (self._best.finish or 0.0) * _LONGER
         self._peaks = self._peaks_of(self._best)
         self._consumers: dict[Node, list[Node]] = {node: [] for node in large}
-        for part in parts.values():
-            for node in part.nodes:
+        for partition in partitions.values():
+            for node in partition.nodes:
                 for producer in node.predecessors():
                     if producer in self._consumers:
                         self._consumers[producer].append(node)
@@ -214,7 +222,7 @@ class _DeferredReceives:
     def defer(self) -> int:
         """Defers all Recvs at once, to their latest start or to their consumers; if that is rejected, one by one."""
         for variant in (0, -1):
-            anchors = {node: found[variant] for node in self._large if (found := self._anchors(node))}
+            anchors = {node: choices[variant] for node in self._large if (choices := self._anchors(node))}
             if anchors and self._accepts(anchors):
                 return len(anchors)
         count, budget = 0, _BUDGET
@@ -231,7 +239,7 @@ class _DeferredReceives:
     def _accepts(self, anchors: Mapping[Node, Node]) -> bool:
         """Adds control edges from the anchors; reverts them unless no peak gets higher and every Recv starts later."""
         changed = {node.attrs["recv_device"] for node in anchors}
-        orders = {name: self._parts[name].nodes for name in changed}
+        orders = {name: self._partitions[name].nodes for name in changed}
         for node, anchor in anchors.items():
             node.controls = [*node.controls, anchor]
         trial = self._attempt(changed)
@@ -243,20 +251,20 @@ class _DeferredReceives:
         for node in anchors:
             node.controls = node.controls[:-1]
         for name, order in orders.items():
-            self._parts[name].nodes = order
+            self._partitions[name].nodes = order
         return False
 
     def _attempt(self, changed: Iterable[str]) -> Timeline | None:
         try:
             for name in changed:
-                self._parts[name].prune_and_sort()
+                self._partitions[name].prune_and_sort()
         except ValueError:  # the control edge would close a cycle
             return None
-        trial = Timeline(self._parts, self._clock)
+        trial = Timeline(self._partitions, self._clock)
         return trial if trial.finish is not None and trial.finish <= self._longest else None
 
     def _peaks_of(self, timeline: Timeline) -> dict[str, int]:
-        return {name: estimate.peak for name, estimate in _estimates(self._parts, self._buffers, timeline).items()}
+        return {name: estimate.peak for name, estimate in _estimates(self._partitions, self._buffers, timeline).items()}
 
     def _anchors(self, node: Node) -> list[Node]:
         """Returns nodes that a Recv may wait for: the last to end before its tensor must be, or is, consumed."""
@@ -289,23 +297,23 @@ def _last_working(item: Item) -> Node | None:
 
 
 def _fit(
-    parts: Parts,
+    partitions: Partitions,
     costs: CostModel,
     limits: Mapping[str, int],
     over: Mapping[str, int],
     estimates: Mapping[str, MemoryEstimate],
 ) -> None:
     """Reorders the nodes of devices that exceed their limit so that they stay within it."""
-    buffers = _buffers(parts, costs)
+    buffers = _buffers(partitions, costs)
     best = {name: estimates[name] for name in over}
-    clock = Clock(parts, costs)
-    for found in orders(parts, buffers, list(over)):
-        tried = {name: buffers[name].estimate(order) for name, order in found.items()}
+    clock = Clock(partitions, costs)
+    for order_of in orders(partitions, buffers, list(over)):
+        tried = {name: buffers[name].estimate(order) for name, order in order_of.items()}
         if all(tried[name].peak <= limits[name] for name in over):
-            for name, order in found.items():
-                linearize(parts[name], order)
-            timeline = _timeline(parts, clock) if len(parts) > 1 else None
-            after = _estimates(parts, buffers, timeline)
+            for name, order in order_of.items():
+                linearize(partitions[name], order)
+            timeline = _timeline(partitions, clock) if len(partitions) > 1 else None
+            after = _estimates(partitions, buffers, timeline)
             exceeded = {name: limit for name, limit in limits.items() if after[name].peak > limit}
             if exceeded:
                 raise _exhausted(after, exceeded, costs)

@@ -44,13 +44,13 @@ class Held:
 class MemoryEstimate:
     """The estimated peak memory of a device in bytes.
 
-    kept: variables and constants, which persist between steps
-    node: the node that runs at the peak; None if there is never more than what is kept
+    persistent: variables and constants, which persist between steps
+    node: the node that runs at the peak; None if there is never more than what persists
     held: the live tensors at the peak, the largest first
     """
 
     peak: int
-    kept: int
+    persistent: int
     node: Node | None
     held: list[Held]
 
@@ -58,7 +58,7 @@ class MemoryEstimate:
         text = f"at most {format_bytes(self.peak)}"
         if self.node is not None:
             text += f" while '{self.node.name}' runs"
-        return text + f", {format_bytes(self.kept)} of it variables and constants"
+        return text + f", {format_bytes(self.persistent)} of it variables and constants"
 
     def largest(self) -> str:
         """Returns the largest tensors at the peak, one per line."""
@@ -75,7 +75,7 @@ class Buffers:
     extra: bytes that a loop needs while it runs, in addition to its inputs and outputs
     """
 
-    def __init__(self, part: StepGraph, device: str, costs: CostModel, *, inside: bool = False) -> None:
+    def __init__(self, graph: StepGraph, device: str, costs: CostModel, *, inside: bool = False) -> None:
         self.costs = costs
         self.sizes: list[int] = []
         self.makers: list[Output] = []
@@ -84,15 +84,15 @@ class Buffers:
         self.takes: dict[Node, list[int]] = {}
         self.leaves: dict[Node, set[int]] = {}
         self.extra: dict[Node, int] = {}
-        self.kept = 0
+        self.persistent = 0
         self._on_host = device_type(device) == "CPU"
         self._inside = inside
         self._of: dict[Output, int] = {}
-        for node in part.nodes:
+        for node in graph.nodes:
             self._add(node, device)
-        self.stays = {self._of[output] for output in part.fetches if output in self._of}
+        self.stays = {self._of[output] for output in graph.fetches if output in self._of}
         if not inside:
-            self.stays |= {buffer for node in part.nodes if node.type == "_Arg" for buffer in self.gives[node]}
+            self.stays |= {buffer for node in graph.nodes if node.type == "_Arg" for buffer in self.gives[node]}
 
     def _add(self, node: Node, device: str) -> None:
         needed = [*node.inputs, *(predicate for predicate, _ in node.guard)]
@@ -102,7 +102,7 @@ class Buffers:
         self.gives[node] = []
         if node.type in ("Const", "VarHandleOp"):
             sizes = self.costs.sizes
-            self.kept += (
+            self.persistent += (
                 sizes.outputs(node) if node.type == "Const" and self._counts(node, 0) else sizes.persistent(node)
             )
             return
@@ -111,7 +111,7 @@ class Buffers:
         viewed = _viewed(node)
         if viewed is not None:
             seen = [self._of[output] for output in viewed if output in self._of]
-            if seen:  # otherwise a view of a variable or a constant, which are counted as kept
+            if seen:  # otherwise a view of a variable or a constant, which are counted as persistent
                 buffer = max(seen, key=self.sizes.__getitem__)
                 self._of.update((Output(node, index), buffer) for index in range(len(node.dtypes)))
                 maker, output = self.makers[buffer]
@@ -130,9 +130,9 @@ class Buffers:
                 self.readers.append([])
 
     def _add_loop(self, loop: Node, device: str) -> None:
-        parts = loop.attrs["region"].parts()
-        inner = [Buffers(part, device, self.costs, inside=True) for part in parts]
-        self.extra[loop] = max(buffers.estimate(part.nodes).peak for buffers, part in zip(inner, parts))
+        graphs = loop.attrs["region"].graphs()
+        inner = [Buffers(graph, device, self.costs, inside=True) for graph in graphs]
+        self.extra[loop] = max(buffers.estimate(graph.nodes).peak for buffers, graph in zip(inner, graphs))
         count = len(loop.dtypes)
         captured = {self._of[output] for output in loop.inputs[count:] if output in self._of}
         self.leaves[loop] = {self._of[o] for o in loop.inputs[:count] if o in self._of} - captured
@@ -173,10 +173,10 @@ class Buffers:
             for buffer in after:
                 held -= sizes[buffer]
         if at < 0:
-            return MemoryEstimate(self.kept, self.kept, None, [])
+            return MemoryEstimate(self.persistent, self.persistent, None, [])
         tensors = [Held(*self.makers[buffer], sizes[buffer]) for buffer in self._live(order, until or {}, at)]
         tensors.sort(key=lambda tensor: -tensor.size)
-        return MemoryEstimate(self.kept + most, self.kept, order[at], tensors)
+        return MemoryEstimate(self.persistent + most, self.persistent, order[at], tensors)
 
     def _live(self, order: Sequence[Node], until: Until, at: int) -> Iterable[int]:
         """Returns the live buffers while the node at a position runs."""

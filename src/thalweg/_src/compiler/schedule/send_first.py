@@ -12,24 +12,24 @@ from thalweg._src.graph.ir.step_graph import Node, StepGraph
 _FIRST = -5e8  # position after the feeds and before all operations of the graph
 
 
-def send_first(part: StepGraph) -> None:
+def send_first(graph: StepGraph) -> None:
     """Moves sends of feeds, and of variables that are not written before, to the start of a partition."""
     written: dict[Node, float] = {}
-    for node in part.nodes:
+    for node in graph.nodes:
         if node.type != "ReadVariableOp":
             for producer, index in node.inputs:
                 if producer.dtypes[index] is dtypes.resource:
                     written[producer] = min(node.order, written.get(producer, node.order))
     moved = False
-    for send in [node for node in part.nodes if node.type == "_Send"]:
+    for send in [node for node in graph.nodes if node.type == "_Send"]:
         chain = [] if send.controls or send.guard else _chain(send.inputs[0].node, written)
         for node in [*chain, send] if chain else ():
             node.order = min(node.order, _FIRST + max(node.order, 0))  # in program order among themselves
             moved = True
     if moved:
-        part.prune_and_sort()
-    for region in part.regions():
-        for inner in region.parts():
+        graph.prune_and_sort()
+    for region in graph.regions():
+        for inner in region.graphs():
             send_first(inner)
 
 

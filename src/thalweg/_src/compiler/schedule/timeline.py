@@ -36,15 +36,17 @@ class Item:
 class Clock:
     """The estimated durations of all nodes and transfers, in seconds."""
 
-    def __init__(self, parts: Mapping[str, StepGraph], costs: CostModel) -> None:
-        self.seconds = {node: costs.time(node, name) for name, part in parts.items() for node in part.nodes}
+    def __init__(self, partitions: Mapping[str, StepGraph], costs: CostModel) -> None:
+        self.seconds = {
+            node: costs.time(node, name) for name, partition in partitions.items() for node in partition.nodes
+        }
         self.senders: dict[Node, Node] = {}
         self.transfer: dict[Node, float] = {}
         senders = {}
-        for node in _of_type(parts, "_Send"):
+        for node in _of_type(partitions, "_Send"):
             senders[transfer_key(node)] = node
             self.seconds[node] = costs.link(node.attrs["send_device"], node.attrs["recv_device"]).overhead
-        for node in _of_type(parts, "_Recv"):
+        for node in _of_type(partitions, "_Recv"):
             sender = senders.get(transfer_key(node))
             if sender is not None:  # otherwise it receives from the client
                 link = costs.link(node.attrs["send_device"], node.attrs["recv_device"])
@@ -57,8 +59,8 @@ def transfer_key(node: Node) -> tuple[str, str, str]:
     return node.attrs["send_device"], node.attrs["recv_device"], node.attrs["tensor_name"]
 
 
-def _of_type(parts: Mapping[str, StepGraph], op_type: str) -> Iterable[Node]:
-    return (node for part in parts.values() for node in part.nodes if node.type == op_type)
+def _of_type(partitions: Mapping[str, StepGraph], op_type: str) -> Iterable[Node]:
+    return (node for partition in partitions.values() for node in partition.nodes if node.type == op_type)
 
 
 class Timeline:
@@ -70,17 +72,17 @@ class Timeline:
     finish: the end of the step; None for a deadlock
     """
 
-    def __init__(self, parts: Mapping[str, StepGraph], clock: Clock) -> None:
+    def __init__(self, partitions: Mapping[str, StepGraph], clock: Clock) -> None:
         self._clock = clock
-        self._parts = parts
+        self._partitions = partitions
         self.items: list[Item] = []
         self.item_of: dict[Node, Item] = {}
         self.segments: dict[str, list[Item]] = {}
         self.bits: dict[Node, int] = {}
         self.starts: dict[Node, float] = {}
         self.arrivals: dict[Node, float] = {}  # by Send
-        for name, part in parts.items():
-            self._add_partition(name, part)
+        for name, partition in partitions.items():
+            self._add_partition(name, partition)
         self.followers: list[list[int]] = [[] for _ in self.items]
         for item in self.items:
             for number in item.before:
@@ -88,11 +90,11 @@ class Timeline:
         self._receiver = {sender: self.item_of[receiver].number for receiver, sender in clock.senders.items()}
         self.finish = self._run()
 
-    def _add_partition(self, name: str, part: StepGraph) -> None:
+    def _add_partition(self, name: str, partition: StepGraph) -> None:
         masks: dict[Node, int] = {}
         segments: dict[int, Item] = {}  # by mask
         count = 0
-        for node in part.nodes:
+        for node in partition.nodes:
             mask, before = 0, []
             for producer in node.predecessors():
                 mask |= masks[producer] | self.bits.get(producer, 0)
@@ -119,8 +121,8 @@ class Timeline:
         left = [len(item.before) for item in items]
         posted: dict[int, float] = {}
         sent: dict[int, float] = {}
-        ready: dict[str, list[int]] = {name: [] for name in self._parts}
-        idle = dict.fromkeys(self._parts, True)
+        ready: dict[str, list[int]] = {name: [] for name in self._partitions}
+        idle = dict.fromkeys(self._partitions, True)
         events = [(0.0, _READY, item.number) for item in items if not item.before]
         now, ended = 0.0, 0
 
@@ -177,7 +179,7 @@ class Timeline:
 
     def order(self, name: str) -> tuple[list[Node], dict[Node, Node | None]]:
         """Returns the nodes of a device by start time, and for each Send the first node after the arrival."""
-        nodes = self._parts[name].nodes
+        nodes = self._partitions[name].nodes
         position = {node: place for place, node in enumerate(nodes)}
         order = sorted(nodes, key=lambda node: (self.starts[node], position[node]))
         moments = [self.starts[node] for node in order]

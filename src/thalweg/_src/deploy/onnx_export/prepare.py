@@ -89,7 +89,7 @@ def _require_no_updates(step: StepGraph, handles: set[Output]) -> None:
         elif node.type == "_While":
             feeds = node.attrs["region"].body.feeds
             inside = {Output(feed, 0) for feed, output in zip(feeds, node.inputs) if output in handles}
-            for graph in node.attrs["region"].parts():
+            for graph in node.attrs["region"].graphs():
                 _require_no_updates(graph, inside)
         elif node.facts.writes and handles.intersection(node.inputs):
             raise unsupported(node, "updates a variable", "export the graph of inference, not training")
@@ -178,7 +178,7 @@ def _enter_loops(step: StepGraph) -> None:
             node.attrs = {**node.attrs, "T": node.dtypes[0]}
         if node.type == "_While":
             region = node.attrs["region"]
-            for graph in region.parts():
+            for graph in region.graphs():
                 for index, argument in enumerate(graph.feeds):
                     if argument.dtypes[0] is dtypes.resource:
                         argument.dtypes, argument.shapes = [node.input_dtype(index)], [node.input_shape(index)]
@@ -231,7 +231,7 @@ def decide(step: StepGraph) -> None:
 
 def _hoist(step: StepGraph) -> None:
     for region in step.regions():
-        for graph in region.parts():
+        for graph in region.graphs():
             _hoist(graph)
     hoist(step)
     narrow(step)

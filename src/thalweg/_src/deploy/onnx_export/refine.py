@@ -70,7 +70,7 @@ def _refine_loop(loop: Node) -> None:
     """Refines what the body takes from outside; variables keep the shapes that they have in every iteration."""
     count = len(loop.dtypes)
     region = loop.attrs["region"]
-    for graph in region.parts():
+    for graph in region.graphs():
         for index, argument in enumerate(graph.feeds):
             shape = loop.input_shape(index) if index >= count else argument.shapes[0]
             argument.shapes = [merge(argument.shapes[0], shape) if compatible(argument.shapes[0], shape) else shape]

@@ -53,8 +53,8 @@ def _uses(loop: Node, index: int) -> list[Node]:
     """Returns the nodes that use a variable in the loop."""
     region = loop.attrs["region"]
     argument = region.body.feeds[index]
-    used = [node for graph in region.parts() for node in graph.nodes if Output(argument, 0) in node.inputs]
-    fetched = [node for graph in region.parts() for node, _ in graph.fetches if node is argument]
+    used = [node for graph in region.graphs() for node in graph.nodes if Output(argument, 0) in node.inputs]
+    fetched = [node for graph in region.graphs() for node, _ in graph.fetches if node is argument]
     return used + fetched
 
 

@@ -63,9 +63,9 @@ class Integers:
         end = self._position + count
         if end > len(self._numbers):
             raise ValueError(f"{count} integers are announced, {len(self._numbers) - self._position} are left")
-        found = self._numbers[self._position : end]
+        numbers = self._numbers[self._position : end]
         self._position = end
-        return found
+        return numbers
 
     def one(self) -> int:
         """Returns the next integer; raises IndexError if there is none."""
@@ -117,14 +117,14 @@ class ValueWriter:
         """Returns the number of a value in the table; raises TypeError for one that cannot be sent."""
         kind = type(value)
         key: Any = (kind, value) if kind in _PLAIN else id(value)  # nodes keep values alive
-        found = self._numbers.get(key)
-        if found is None:
+        number = self._numbers.get(key)
+        if number is None:
             code = tuple(self._code(value, _MAX_DEPTH))
-            found = self._numbers.setdefault(code, len(self.codes))
-            if found == len(self.codes):
+            number = self._numbers.setdefault(code, len(self.codes))
+            if number == len(self.codes):
                 self.codes.append(code)
-            self._numbers[key] = found
-        return found
+            self._numbers[key] = number
+        return number
 
     def _code(self, value: Any, depth: int) -> list[int]:
         match value:

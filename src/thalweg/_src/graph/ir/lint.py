@@ -15,22 +15,22 @@ _TAKES_UNTAKEN = ("_Choose", "_Alive")
 
 def lint(step: StepGraph, after: str) -> None:
     """Raises InternalError if a step graph is invalid; `after` names the pass that made it so."""
-    found = list(problems(step))
-    if found:
-        raise errors.InternalError(None, None, f"the pass {after!r} left an invalid graph: {'; '.join(found[:5])}")
+    mistakes = list(problems(step))
+    if mistakes:
+        raise errors.InternalError(None, None, f"the pass {after!r} left an invalid graph: {'; '.join(mistakes[:5])}")
 
 
 def problems(step: StepGraph) -> Iterator[str]:
     """Yields what is wrong with a step graph and the loops in it."""
     before: set[Node] = set()
-    known = set(step.nodes)
+    nodes = set(step.nodes)
     feeds = set(step.feeds)
     yield from (f"the feed {feed.name!r} is a {feed.type}" for feed in step.feeds if feed.type != "_Arg")
     for node in step.nodes:
         if node.type == "_Arg" and node not in feeds:
             yield f"the argument {node.name!r} is not fed"
         for producer in node.predecessors():
-            if producer not in known:
+            if producer not in nodes:
                 yield f"{node.name!r} depends on {producer.name!r}, which is not in the graph"
             elif producer not in before and not step.is_unstructured:
                 yield f"{node.name!r} comes before {producer.name!r}, on which it depends"
@@ -39,8 +39,8 @@ def problems(step: StepGraph) -> Iterator[str]:
         yield from _guards(node)
         if node.type == "_While":
             yield from _loop(node)
-    yield from (f"the fetch {node.name!r} is not in the graph" for node, _ in step.fetches if node not in known)
-    yield from (f"the target {node.name!r} is not in the graph" for node in step.targets if node not in known)
+    yield from (f"the fetch {node.name!r} is not in the graph" for node, _ in step.fetches if node not in nodes)
+    yield from (f"the target {node.name!r} is not in the graph" for node in step.targets if node not in nodes)
 
 
 def _types(node: Node) -> Iterator[str]:
@@ -57,9 +57,9 @@ def _types(node: Node) -> Iterator[str]:
     received = [node.input_dtype(i) for i in range(len(node.inputs))]
     if len(received) != len(expected) and not (node.type in ("_AsNumber", "_AsTensor") and not received):
         yield f"{node.name!r} ({node.type}) has {len(received)} inputs, expected {len(expected)}"
-    for wanted, got in zip(expected, received):
-        if wanted is not None and wanted.base_dtype != got.base_dtype:
-            yield f"{node.name!r} ({node.type}) takes {got.name}, expected {wanted.name}"
+    for declared, got in zip(expected, received):
+        if declared is not None and declared.base_dtype != got.base_dtype:
+            yield f"{node.name!r} ({node.type}) takes {got.name}, expected {declared.name}"
 
 
 def _expected(node: Node, arg: ArgDef) -> list[DType | None]:
@@ -75,9 +75,9 @@ def _expected(node: Node, arg: ArgDef) -> list[DType | None]:
 
 def _guards(node: Node) -> Iterator[str]:
     """Yields uses that a guard does not dominate: what a branch computes is used under the branch's predicate."""
-    own = set(node.guard)
+    guard = set(node.guard)
     for producer, _ in node.inputs if node.type not in _TAKES_UNTAKEN else ():
-        if not own.issuperset(producer.guard):
+        if not guard.issuperset(producer.guard):
             yield f"{node.name!r} uses {producer.name!r} of a branch without being in it"
 
 
@@ -87,5 +87,5 @@ def _loop(loop: Node) -> Iterator[str]:
         yield f"the loop {loop.name!r} has {len(loop.inputs)} inputs and {len(region.body.feeds)} arguments"
     if len(region.body.fetches) != count or len(region.condition.fetches) != 1:
         yield f"the loop {loop.name!r} carries {count} values, its body gives {len(region.body.fetches)}"
-    for part in region.parts():
-        yield from (f"in {loop.name!r}: {problem}" for problem in problems(part))
+    for graph in region.graphs():
+        yield from (f"in {loop.name!r}: {problem}" for problem in problems(graph))

@@ -42,13 +42,13 @@ Attrs = dict[str, Any]
 Signature = tuple[list[DType], list[Shape]]
 
 
-def to_bytes(parts: Mapping[str, StepGraph]) -> bytes:
+def to_bytes(partitions: Mapping[str, StepGraph]) -> bytes:
     """Returns the partitions of a step, by device, as one message; each constant is copied once.
 
     Raises InvalidArgumentError for a node that can run only in this process.
     """
     with collector_paused():
-        return b"".join(_Writer(parts).message())
+        return b"".join(_Writer(partitions).message())
 
 
 def from_bytes(data: Any) -> dict[str, StepGraph]:
@@ -58,14 +58,14 @@ def from_bytes(data: Any) -> dict[str, StepGraph]:
     """
     try:
         with collector_paused():
-            return _Reader(_aligned(memoryview(data).cast("B"))).parts()
+            return _Reader(_aligned(memoryview(data).cast("B"))).partitions()
     except (IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise ValueError(f"cannot read a step graph: {str(error)[:1000]}") from None
 
 
-def external_nodes(parts: Mapping[str, StepGraph]) -> Iterator[tuple[str, str, str]]:
+def external_nodes(partitions: Mapping[str, StepGraph]) -> Iterator[tuple[str, str, str]]:
     """Yields name, op type and reach of the nodes that reach outside of the graph, those in loops included."""
-    for node in dict.fromkeys(node for part in parts.values() for node in part.everything()):
+    for node in dict.fromkeys(node for graph in partitions.values() for node in graph.everything()):
         reach = node.facts.reach(node.attrs)
         if reach:
             yield node.name, node.type, reach
@@ -83,8 +83,8 @@ class _Table(dict[Any, int]):
 
 
 class _Writer:
-    def __init__(self, parts: Mapping[str, StepGraph]) -> None:
-        self._parts = parts
+    def __init__(self, partitions: Mapping[str, StepGraph]) -> None:
+        self._partitions = partitions
         self._strings = _Table()
         self._attrs = _Table()  # pairs of the numbers of a key and of a value
         self._signatures = _Table()
@@ -96,14 +96,14 @@ class _Writer:
 
     def message(self) -> list[Any]:
         """Returns the message in pieces."""
-        for part in self._parts.values():
-            self._add(part)
+        for partition in self._partitions.values():
+            self._add(partition)
         nodes: list[int] = []
         for node in self._nodes:
             nodes += self._node(node)
         graphs = [number for graph in self._ordered for number in self._graph(graph)]
-        for name, part in self._parts.items():
-            graphs += self._strings[name], self._graphs[id(part)]
+        for name, partition in self._partitions.items():
+            graphs += self._strings[name], self._graphs[id(partition)]
         integers = encode_varints([*self._tables(), *nodes, *graphs])
         text = "".join(self._strings).encode("utf-8", "surrogatepass")
         pieces = [_HEADER.pack(_MAGIC, VERSION, len(integers), len(text), len(self._nodes)), integers, text]
@@ -122,8 +122,8 @@ class _Writer:
             if node not in self._nodes:
                 self._nodes[node]
                 if node.type == "_While":
-                    for part in node.attrs["region"].parts():
-                        self._add(part)
+                    for inner in node.attrs["region"].graphs():
+                        self._add(inner)
         self._graphs[id(graph)] = len(self._ordered)
         self._ordered.append(graph)
 
@@ -159,7 +159,7 @@ class _Writer:
         """Returns all that nodes refer to."""
         code = [len(self._strings), *map(len, self._strings)]
         code += len(self._values.buffers), *map(len, self._values.buffers)
-        code += len(self._ordered), len(self._parts)
+        code += len(self._ordered), len(self._partitions)
         code += len(self._values.codes), *(number for value in self._values.codes for number in value)
         code.append(len(self._attrs))
         for attrs in self._attrs:
@@ -231,7 +231,7 @@ class _Reader:
         self._take(_padding(self._position, length))
         return self._take(length)
 
-    def parts(self) -> dict[str, StepGraph]:
+    def partitions(self) -> dict[str, StepGraph]:
         """Returns the graphs by device, which have passed all checks."""
         integers = self._integers
         strings = self._strings = list(_split(self._text, integers.many()))
@@ -239,7 +239,7 @@ class _Reader:
         if self._position != len(self._data):
             raise ValueError(f"{len(self._data) - self._position} bytes follow the last buffer")
         graphs = [StepGraph([], [], []) for _ in range(integers.count(6))]
-        num_parts = integers.count(2)
+        num_partitions = integers.count(2)
         values = ValueReader(integers, strings, buffers, graphs)
         self._values = [values.read() for _ in range(integers.count())]
         self._normalized: dict[tuple[Any, ...], Any] = {}
@@ -250,16 +250,16 @@ class _Reader:
         for graph in graphs:
             self._read_graph(graph, nodes)
         _check_nesting(graphs, len(nodes))
-        parts = {}
-        for name, number in (integers.take(2) for _ in range(num_parts)):
+        partitions = {}
+        for name, number in (integers.take(2) for _ in range(num_partitions)):
             check_device(strings[name], "a partition")
-            parts[strings[name]] = graphs[number]
+            partitions[strings[name]] = graphs[number]
         integers.end()
-        for part in parts.values():
-            found = next(problems(part), None)
-            if found is not None:
-                raise ValueError(found)
-        return parts
+        for partition in partitions.values():
+            problem = next(problems(partition), None)
+            if problem is not None:
+                raise ValueError(problem)
+        return partitions
 
     def _read_attrs(self, code: list[int]) -> dict[str, int]:
         if len(code) > 2 * _MAX_ATTRS:
@@ -342,10 +342,10 @@ class _Reader:
         attr = definition.attrs.get(key) or private_attr(key)
         if attr is None:
             return self._values[number]
-        known = attr.kind, attr.allowed, attr.minimum, number
-        if known not in self._normalized:
-            self._normalized[known] = normalize(definition, key, attr, self._values[number])
-        return self._normalized[known]
+        check = attr.kind, attr.allowed, attr.minimum, number
+        if check not in self._normalized:
+            self._normalized[check] = normalize(definition, key, attr, self._values[number])
+        return self._normalized[check]
 
     def _read_graph(self, graph: StepGraph, nodes: list[Node]) -> None:
         integers = self._integers
@@ -399,8 +399,8 @@ def _check_nesting(graphs: list[StepGraph], num_nodes: int) -> None:
     for number, graph in enumerate(graphs):
         visits[number] = len(graph.nodes)
         for region in graph.regions():
-            for part in region.parts():
-                inner = numbers[id(part)]
+            for region_graph in region.graphs():
+                inner = numbers[id(region_graph)]
                 if inner >= number:
                     raise ValueError("a loop contains itself")
                 levels[number] = max(levels[number], levels[inner] + 1)

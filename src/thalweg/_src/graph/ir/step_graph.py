@@ -105,7 +105,7 @@ class Node:
 
     def like(self, op_type: str, inputs: list[Output], attrs: dict[str, Any], **changes: Any) -> Node:
         """Returns a node of another type in this one's place: same name, outputs, device, order and user line."""
-        given: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "dtypes": self.dtypes,
             "shapes": self.shapes,
             "controls": list(self.controls),
@@ -114,9 +114,9 @@ class Node:
             "stack": self.stack,
             "guard": self.guard,
         }
-        given.update(changes)
-        name = given.pop("name", self.name)
-        return Node(name, OPS.lookup(op_type), inputs, attrs, **given)
+        fields.update(changes)
+        name = fields.pop("name", self.name)
+        return Node(name, OPS.lookup(op_type), inputs, attrs, **fields)
 
     def __repr__(self) -> str:
         return f"<Node {self.name!r} {self.type}>"
@@ -132,7 +132,7 @@ class Region:
     condition: StepGraph
     body: StepGraph
 
-    def parts(self) -> tuple[StepGraph, StepGraph]:
+    def graphs(self) -> tuple[StepGraph, StepGraph]:
         return self.condition, self.body
 
 
@@ -167,8 +167,8 @@ class StepGraph:
         for node in self.nodes:
             yield node
             if node.type == "_While":
-                for part in node.attrs["region"].parts():
-                    yield from part.everything()
+                for graph in node.attrs["region"].graphs():
+                    yield from graph.everything()
 
     def consumers(self) -> dict[Node, list[Node]]:
         """Returns the nodes that take each node's outputs or wait for it."""
@@ -181,8 +181,8 @@ class StepGraph:
     def rewrite(self, replaced: dict[Output, Output], moved: dict[Node, Node] | None = None) -> None:
         """Points every use of a replaced output, and every control on a moved node, to its successor."""
         moved = moved or {}
-        made = {node for node, _ in replaced.values()} | set(moved.values())
-        for node in {*self.nodes, *made}:
+        successors = {node for node, _ in replaced.values()} | set(moved.values())
+        for node in {*self.nodes, *successors}:
             if replaced:
                 node.inputs = [_follow(replaced, output) for output in node.inputs]
                 if node.guard:
@@ -198,8 +198,8 @@ class StepGraph:
         needed = ancestors(self.roots())
         self.nodes = topological(needed)
         for region in self.regions():
-            for part in region.parts():
-                part.prune_and_sort()
+            for graph in region.graphs():
+                graph.prune_and_sort()
 
 
 def blocking_ancestors(step: StepGraph) -> dict[Node, int]:
@@ -224,7 +224,7 @@ def blocking_ancestors(step: StepGraph) -> dict[Node, int]:
 def waits(node: Node) -> bool:
     """Returns whether a node may block, itself or in a loop that it repeats."""
     if node.type == "_While":
-        return any(part.waits() for part in node.attrs["region"].parts())
+        return any(graph.waits() for graph in node.attrs["region"].graphs())
     return node.definition.waits
 
 

@@ -27,19 +27,19 @@ def encode_varints(numbers: Sequence[int]) -> bytes:
 
 def decode_varints(data: Any) -> list[int]:
     """Returns the integers that bytes hold; raises ValueError if the last one is cut short or one is too long."""
-    found = np.frombuffer(data, np.uint8)
-    ends = np.flatnonzero(found < 0x80)
-    if len(found) and (not len(ends) or ends[-1] != len(found) - 1):
+    octets = np.frombuffer(data, np.uint8)
+    ends = np.flatnonzero(octets < 0x80)
+    if len(octets) and (not len(ends) or ends[-1] != len(octets) - 1):
         raise ValueError("the last integer is cut short")
     starts = np.concatenate([[0], ends[:-1] + 1]) if len(ends) else ends
     lengths = ends - starts + 1
     longest = int(lengths.max(initial=0))
-    if longest > _MAX_LENGTH or np.any(found[ends[lengths == _MAX_LENGTH]] > 1):
+    if longest > _MAX_LENGTH or np.any(octets[ends[lengths == _MAX_LENGTH]] > 1):
         raise ValueError("an integer has more than 64 bits")
     values = np.zeros(len(ends), np.uint64)
     for place in range(longest):
         chosen = lengths > place
-        values[chosen] |= (found[starts[chosen] + place] & 0x7F).astype(np.uint64) << np.uint64(7 * place)
+        values[chosen] |= (octets[starts[chosen] + place] & 0x7F).astype(np.uint64) << np.uint64(7 * place)
     return values.tolist()
 
 

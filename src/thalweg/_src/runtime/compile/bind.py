@@ -56,7 +56,7 @@ def _bind_into(bound: Bound, step: StepGraph, device: Device, counters: Collecti
             continue  # its condition and body are programs of their own
         if node.type in STRUCTURED:
             bound.calls[node] = Call(node.type, ())  # type: ignore[arg-type]  # executors know what it does
-            for graph in node.attrs["region"].parts() if node.type == "_While" else ():
+            for graph in node.attrs["region"].graphs() if node.type == "_While" else ():
                 _bind_into(bound, graph, device, counters)
             continue
         if node in counters:

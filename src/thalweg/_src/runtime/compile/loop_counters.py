@@ -88,7 +88,7 @@ def count_in_numbers(step: StepGraph, on_host: bool) -> set[Node]:
         if counted is not None and counted.pays():
             counted.apply(step)
             nodes |= counted.nodes
-        for graph in loop.attrs["region"].parts():
+        for graph in loop.attrs["region"].graphs():
             nodes |= count_in_numbers(graph, on_host)
     return nodes
 
@@ -100,7 +100,7 @@ class _Counted:
         self._loop = loop
         self._region: Region = loop.attrs["region"]
         self._arguments, count = self._region.body.feeds, len(loop.dtypes)
-        inner = [node for graph in self._region.parts() for node in graph.nodes]
+        inner = [node for graph in self._region.graphs() for node in graph.nodes]
         here = {node for node in [*inner, *self._arguments] if on_host or node.attrs.get("_host")}
         counts = [_is_number(dtype, shape) for dtype, shape in zip(loop.dtypes, loop.shapes)]
         self.variables = {i for i in range(count) if counts[i] and self._arguments[i] in here}
@@ -126,7 +126,7 @@ class _Counted:
 
     def pays(self) -> bool:
         """Returns whether each iteration computes more nodes with numbers than it converts back to tensors."""
-        again = {o for graph in self._region.parts() for n in graph.nodes for o in self._needed_as_tensors(n)}
+        again = {o for graph in self._region.graphs() for n in graph.nodes for o in self._needed_as_tensors(n)}
         return bool(self.variables) and len(self.nodes) > len(again)
 
     def _needed_as_tensors(self, node: Node) -> Iterable[Output]:
@@ -152,7 +152,7 @@ class _Counted:
                 loop.inputs.append(_as_number(loop.inputs[index]))
         for index in self.variables:
             loop.inputs[index] = _as_number(loop.inputs[index])
-        for graph in region.parts():
+        for graph in region.graphs():
             graph.feeds = list(self._arguments)
             self._change(graph, twins)
         region.body.fetches = [

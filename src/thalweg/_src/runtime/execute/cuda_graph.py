@@ -93,7 +93,7 @@ def _may_keep(node: Node) -> bool:
 
 
 def _repeated(loop: Node) -> list[Node]:
-    return [node for graph in loop.attrs["region"].parts() for node in graph.nodes if node.type != "_Arg"]
+    return [node for graph in loop.attrs["region"].graphs() for node in graph.nodes if node.type != "_Arg"]
 
 
 def _handles(node: Node) -> list[Output]:

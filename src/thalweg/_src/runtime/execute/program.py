@@ -105,7 +105,7 @@ class Program:
         """Returns the condition and the body of a loop with blocking nodes as programs of their own."""
         condition, body = (
             Program(graph, self.device, self._jit, self._counters, self._tiers)
-            for graph in loop.attrs["region"].parts()
+            for graph in loop.attrs["region"].graphs()
         )
         return condition, body
 
