@@ -127,7 +127,7 @@ def test_a_model_that_was_available_stays_so_while_its_folder_has_versions(event
             else:
                 asked += machine.loaded(version)
         served = served or bool(machine.available())
-        assert bool(machine.available()) >= served or not machine._found
+        assert bool(machine.available()) >= served or not machine._contents
         served = bool(machine.available())
         loading = [v for v, status in machine.status.items() if status.state == State.LOADING]
         assert sorted(loading) == sorted(each.version for each in asked if each.is_load)

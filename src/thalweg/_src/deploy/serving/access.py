@@ -38,15 +38,15 @@ class Access:
         The variables are those of a cluster with THALWEG_SERVING_ in front, so that who may call a model may not also
         run graphs in the cluster. An address that other machines can reach needs one of them.
         """
-        own = {key.replace(_PREFIX, _CLUSTER): value for key, value in environ.items() if key.startswith(_PREFIX)}
-        if is_loopback(address) and not any(own.values()):
+        variables = {key.replace(_PREFIX, _CLUSTER): value for key, value in environ.items() if key.startswith(_PREFIX)}
+        if is_loopback(address) and not any(variables.values()):
             return cls()
         try:
-            found = Credentials.find([address], own)
+            credentials = Credentials.find([address], variables)
         except errors.FailedPreconditionError as error:
             message = error.message.replace(_CLUSTER, _PREFIX).replace("of a cluster", "of a server")
             raise errors.FailedPreconditionError(None, None, message) from None
-        return cls(found.token, found.tls)
+        return cls(credentials.token, credentials.tls)
 
     def has_token(self, sent: bytes) -> bool:
         """Returns whether the value of an authorization header is right, or none is asked for."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 from thalweg._src.base import errors
@@ -35,7 +36,7 @@ class Average:
         return self.mean + 2 * self.deviation
 
     def add(self, seconds: float) -> None:
-        """Takes another time; a single one that is much longer, since another process had the core, counts for less."""
+        """Adds a time; a single one that is much longer, since another process had the core, counts for less."""
         self.least = min(self.least, seconds)
         seconds = min(seconds, 2 * self.expected)
         self.deviation += _WEIGHT * (abs(seconds - self.mean) - self.deviation)
@@ -50,7 +51,7 @@ class Duration:
         self.measured = float("-inf")  # when the last batch was begun
 
     def add(self, size: int, seconds: float) -> None:
-        """Takes the duration of a batch."""
+        """Records how long a batch took."""
         if size in self._averages:
             self._averages[size].add(seconds)
         else:
@@ -58,15 +59,15 @@ class Duration:
 
     def seconds(self, size: int) -> float:
         """Returns what a batch is expected to take: no more than a larger one, or per example than a smaller one."""
-        return min((each.expected * max(1.0, size / known) for known, each in self._averages.items()), default=0.0)
+        return min((average.expected * max(1.0, size / n) for n, average in self._averages.items()), default=0.0)
 
     def is_short(self, size: int) -> bool:
         """Returns whether a batch gains nothing by other threads: those of kernels spin, and all have to be woken.
 
-        The least time tells that, since others are longer while the machine is busy.
+        The least time decides, since others are longer while the machine is busy.
         """
-        known = self._averages.get(size)
-        return known is not None and known.least < SHORT
+        average = self._averages.get(size)
+        return average is not None and average.least < SHORT
 
 
 @dataclass(slots=True, eq=False)
@@ -109,7 +110,20 @@ class _Queue:
 
 
 class BatchQueues:
-    """The requests that wait, in a queue for each key."""
+    """The requests that wait, in a queue for each key.
+
+    A queue is first in, first out, and a batch is a prefix of it, so that no request overtakes another of its key.
+    Among the queues, the one that was due first goes first. So no request and no key starves.
+
+    Admission control: with the measured durations of batches it is known when the batch of a new request would end,
+    after all that is computed now and all that waits. If that is after its deadline, it is refused at once. Were it
+    admitted, it would be computed in vain and make later ones late as well, until under overload every answer comes
+    after its deadline. A request that is admitted may still become late, since durations vary: `take` refuses it then.
+
+    A duration that was measured while the machine was disturbed could refuse all requests, and would never be corrected
+    without a batch to measure. So after a second without a batch of the signature, one request is computed in spite of
+    it, as a sample.
+    """
 
     def __init__(self, parameters: BatchingParameters) -> None:
         self._parameters = parameters
@@ -117,7 +131,7 @@ class BatchQueues:
         self._running: dict[int, Batch] = {}  # that are being computed
 
     def add(self, request: Request, now: float) -> None:
-        """Takes a request; raises UnavailableError if too many wait, DeadlineExceededError if it would be late."""
+        """Adds a request; raises UnavailableError if too many wait, DeadlineExceededError if it would be late."""
         queue = self._queues.get(request.key) or _Queue()
         waiting, delay = -(-queue.size // self._parameters.max_batch_size), self._delay()
         if waiting >= self._parameters.max_enqueued_batches:
@@ -155,7 +169,7 @@ class BatchQueues:
         ]
         if not due:
             return None
-        key = min(due, key=lambda each: each[:2])[2]
+        _, _, key = min(due, key=itemgetter(0, 1))
         queue, batch, limit = self._queues[key], Batch(), 0
         while queue.requests:
             request = queue.requests[0]
@@ -180,7 +194,7 @@ class BatchQueues:
         return batch
 
     def finish(self, batch: Batch) -> None:
-        """Takes the end of a batch."""
+        """Records that a batch was computed."""
         del self._running[id(batch)]
         if batch.requests:
             batch.requests[0].duration.add(self._parameters.padded(batch.size), batch.seconds)
@@ -221,7 +235,7 @@ class BatchQueues:
         if queue.size >= self._parameters.max_batch_size:
             return float("-inf")
         due = queue.requests[0].arrival + self._parameters.batch_timeout_micros * 1e-6
-        deadlines = [each.deadline for each in queue.requests if each.deadline is not None]
+        deadlines = [request.deadline for request in queue.requests if request.deadline is not None]
         return min(due, min(deadlines) - 2 * self._seconds(queue.requests[0], queue.size)) if deadlines else due
 
 

@@ -69,6 +69,9 @@ class Batcher:
 
     async def run(self, inference: Inference) -> Outputs:
         """Computes an inference, together with others."""
+        # A short request that is alone is computed on the thread of the event loop: to hand it to another thread and
+        # back takes longer than a small model. Other connections wait meanwhile, but no longer than SHORT; and as it is
+        # alone, there is nothing that it could share a batch with.
         size = self._whole_batch(inference)
         duration, deadline = inference.signature.duration, inference.deadline
         if size is not None and self._is_quick(duration, size, deadline) and await self._is_alone():
@@ -96,7 +99,9 @@ class Batcher:
         if now - self._last_concurrent < _ALONE_SECONDS or self._computing or not self._queues.is_empty():
             return False
         self._arrived = number = self._arrived + 1
-        await asyncio.sleep(0)  # those that were read from other connections arrive meanwhile
+        # For one turn of the loop, the tasks of requests that were read in the same turn as this one come here as well,
+        # and each takes a number: all but the last learn that they have company, and wait in the queue.
+        await asyncio.sleep(0)
         if self._arrived != number:
             self._last_concurrent = now
         return self._arrived == number
@@ -212,7 +217,11 @@ class Batcher:
         batch.seconds = self._clock() - start
 
     def _run(self, batch: Batch, works: list[_Work]) -> None:
-        """Computes the outcome of each request, all at once if that works."""
+        """Computes the outcome of each request, all at once if that works.
+
+        The error of a kernel does not say which example was at fault, so that the requests of a batch that fails are
+        computed again, one by one.
+        """
         if works[0].is_alone:
             self._run_individually(works)
             return
@@ -267,6 +276,7 @@ def _size(inference: Inference) -> int:
 
 
 def _settle(requests: list[Request]) -> None:
+    """Wakes the coroutines that wait for requests; in the event loop, since its futures belong to no other thread."""
     for request in requests:
         work: _Work = request.payload
         if work.result.done():  # cancelled, since its client is gone or its deadline has passed

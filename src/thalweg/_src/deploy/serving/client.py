@@ -21,7 +21,7 @@ _THREADS = 32
 
 
 def _serialized(examples: Iterable[Any]) -> list[bytes]:
-    return [each if isinstance(each, bytes) else bytes(each.SerializeToString()) for each in examples]
+    return [example if isinstance(example, bytes) else bytes(example.SerializeToString()) for example in examples]
 
 
 @export("serving.Client")

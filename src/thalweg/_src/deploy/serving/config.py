@@ -78,19 +78,19 @@ def models_of(config: Any, origin: str) -> list[Model]:
     """Returns the models of a ModelServerConfig."""
     if config.WhichOneof("config") != "model_config_list":
         raise errors.invalid(f"{origin}: expected a model_config_list, received {config.WhichOneof('config')}")
-    return checked((_model(each, origin) for each in config.model_config_list.config), origin)
+    return checked((_model(model_config, origin) for model_config in config.model_config_list.config), origin)
 
 
 def checked(models: Iterable[Model], origin: str) -> list[Model]:
     """Returns models, if each has a name and a path of its own."""
-    found: dict[str, Model] = {}
+    by_name: dict[str, Model] = {}
     for model in models:
         if not model.name or not model.base_path:
             raise errors.invalid(f"{origin}: a model needs a name and a base_path, received {model}")
-        if model.name in found:
+        if model.name in by_name:
             raise errors.invalid(f"{origin}: the model {model.name!r} is configured twice")
-        found[model.name] = model
-    return list(found.values())
+        by_name[model.name] = model
+    return list(by_name.values())
 
 
 def _model(config: Any, origin: str) -> Model:
@@ -128,9 +128,9 @@ def read_batching(text: str, origin: str) -> BatchingParameters:
     """Returns the batching parameters of a file in text format; origin: the file, for errors."""
     message = _parse(text, "BatchingParameters", origin)
     names = ("max_batch_size", "batch_timeout_micros", "max_enqueued_batches", "num_batch_threads")
-    given: dict[str, Any] = {name: getattr(message, name).value for name in names if message.HasField(name)}
+    numbers: dict[str, Any] = {name: getattr(message, name).value for name in names if message.HasField(name)}
     return BatchingParameters(
-        **given,
+        **numbers,
         allowed_batch_sizes=tuple(message.allowed_batch_sizes),
         pad_variable_length_inputs=message.pad_variable_length_inputs,
     )

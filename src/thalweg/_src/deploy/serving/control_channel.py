@@ -75,8 +75,8 @@ class ControlChannel:
         try:
             answer["value"] = await self._handlers[message["call"]](message["value"])
         except Exception as error:
-            found = typed(error)
-            answer["error"] = found.error_code, found.message
+            op_error = typed(error)
+            answer["error"] = op_error.error_code, op_error.message
         if self._is_open:
             self._send(answer)
 

@@ -18,6 +18,10 @@ Result = TypeVar("Result")
 class EventLoop:
     """An asyncio loop on a thread of its own, that of uvloop if it is installed.
 
+    The loop must never wait: while it parses a large request or runs a model, no other connection is read. Such work is
+    done by threads, in two pools, so that requests that are read and written cannot delay a batch, nor the other way
+    around. What is small stays in the loop, since to wake a thread takes longer (some 50 us).
+
     Args:
         threads: How many requests are read and written at the same time beside the loop.
         batches: How many batches are computed at the same time, on threads that do nothing else: each has OpenMP

@@ -48,29 +48,29 @@ class GrpcCalls:
         _write_spec(spec, request.model_spec)
         request.input.example_list.examples.extend(examples)
         response = self._call("PredictionService", "Classify", request, "ClassificationResponse")
-        return [[(each.label, each.score) for each in row.classes] for row in response.result.classifications]
+        return [[(entry.label, entry.score) for entry in row.classes] for row in response.result.classifications]
 
     def regress(self, spec: Spec, examples: list[bytes]) -> list[float]:
         request = message_class("RegressionRequest")()
         _write_spec(spec, request.model_spec)
         request.input.example_list.examples.extend(examples)
         response = self._call("PredictionService", "Regress", request, "RegressionResponse")
-        return [each.value for each in response.result.regressions]
+        return [regression.value for regression in response.result.regressions]
 
     def status(self, spec: Spec) -> dict[int, str]:
         request = message_class("GetModelStatusRequest")()
         _write_spec(spec, request.model_spec)
         response = self._call("ModelService", "GetModelStatus", request, "GetModelStatusResponse")
         states = message_class("ModelVersionStatus").State
-        return {each.version: states.Name(each.state) for each in response.model_version_status}
+        return {version.version: states.Name(version.state) for version in response.model_version_status}
 
     def signatures(self, spec: Spec) -> Any:
         request = message_class("GetModelMetadataRequest")(metadata_field=["signature_def"])
         _write_spec(spec, request.model_spec)
         response = self._call("PredictionService", "GetModelMetadata", request, "GetModelMetadataResponse")
-        found = message_class("SignatureDefMap")()
-        response.metadata["signature_def"].Unpack(found)
-        return found.signature_def
+        signatures = message_class("SignatureDefMap")()
+        response.metadata["signature_def"].Unpack(signatures)
+        return signatures.signature_def
 
     def close(self) -> None:
         self._channel.close()

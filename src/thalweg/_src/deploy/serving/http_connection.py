@@ -60,7 +60,7 @@ class Watch(Protocol):
         """Has `write` not called any more."""
 
     def forget(self, connection: Connection) -> None:
-        """Takes the end of a connection."""
+        """Records that a connection has ended."""
 
 
 @dataclass(slots=True)

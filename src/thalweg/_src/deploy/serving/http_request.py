@@ -25,7 +25,7 @@ def head_end(content: bytes | bytearray, start: int = 0) -> int:
 
 
 class Request:
-    """A request, to which httptools tells its parts by the methods `on_...`.
+    """A request, which httptools reads: it calls the methods `on_...`.
 
     Lengths of bodies have exactly one form that is accepted, so that no proxy can take a part of one for a request.
 

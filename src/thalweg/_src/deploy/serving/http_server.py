@@ -151,7 +151,7 @@ class HttpServer:
         self._loop.remove_writer(connection.end)
 
     def forget(self, connection: Connection) -> None:
-        """Takes the end of a connection."""
+        """Records that a connection has ended."""
         self.pause(connection)
         self.end_write(connection)
         self._ended.set()

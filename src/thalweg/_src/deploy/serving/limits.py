@@ -111,7 +111,7 @@ class BytesInFlight:
         self._count = 0
 
     def take(self, count: int) -> None:
-        """Takes bytes that arrive; raises UnavailableError if there are too many."""
+        """Records bytes that arrive; raises UnavailableError if there are too many."""
         if self._count + count > self._limit:
             error = errors.UnavailableError(None, None, f"the server holds {self._count} bytes of other requests")
             error.retry_after = 1.0  # type: ignore[attr-defined]
@@ -119,9 +119,9 @@ class BytesInFlight:
         self._count += count
 
     def add(self, count: int) -> None:
-        """Takes bytes of an answer, which is there already."""
+        """Records bytes of an answer, which exists already, and so is not refused."""
         self._count += count
 
     def give(self, count: int) -> None:
-        """Takes the end of a request or of its answer."""
+        """Records that a request or its answer has ended."""
         self._count -= count

@@ -20,7 +20,7 @@ async def run(port: int, rate: float, seconds: float, request: bytes) -> tuple[f
     """Returns a percentile of the latencies and the share of errors, for arrivals of a Poisson process."""
     import grpc
 
-    found: list[float] = []
+    latencies: list[float] = []
     errors: list[grpc.RpcError] = []
     start = time.perf_counter()
     due, first, end = start, start + _FIRST * seconds, start + (1 + _FIRST) * seconds
@@ -34,17 +34,17 @@ async def run(port: int, rate: float, seconds: float, request: bytes) -> tuple[f
                 errors.append(error)
             else:
                 if due >= first:
-                    found.append(time.perf_counter() - due)
+                    latencies.append(time.perf_counter() - due)
 
         while due < end:
             await asyncio.sleep(due - time.perf_counter())
             group.create_task(ask(due))
             due += random.expovariate(rate)
-    if not found:
+    if not latencies:
         return float("inf"), 1.0
-    return sorted(found)[len(found) * 99 // 100], len(errors) / (len(found) + len(errors))
+    return sorted(latencies)[len(latencies) * 99 // 100], len(errors) / (len(latencies) + len(errors))
 
 
 if __name__ == "__main__":
-    given = sys.stdin.buffer.read()
-    print(json.dumps(asyncio.run(run(int(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3]), given))))
+    predict_request = sys.stdin.buffer.read()
+    print(json.dumps(asyncio.run(run(int(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3]), predict_request))))

@@ -77,9 +77,9 @@ class Manager:
 
     def configure(self, models: Iterable[Model]) -> None:
         """Serves these models, and no others; versions that both configurations ask for stay."""
-        wanted = {model.name: model for model in models}
-        self._configured = [model.base_path for model in wanted.values()]
-        self._configure(wanted)
+        models_by_name = {model.name: model for model in models}
+        self._configured = [model.base_path for model in models_by_name.values()]
+        self._configure(models_by_name)
 
     def reload(self, models: Iterable[Model], timeout: float | None = None) -> bool:
         """Serves the models that a client asks for, and no others, once all of them can be used.
@@ -87,11 +87,11 @@ class Manager:
         Returns whether they can be before the timeout; if they are not by then, the reload goes on. A model that
         cannot be used raises its error, and what was served before stays.
         """
-        wanted = {model.name: model for model in models}
-        for model in wanted.values():
+        models_by_name = {model.name: model for model in models}
+        for model in models_by_name.values():
             self._require_reloadable(model)
         try:
-            self._reloads.submit(self._replace, wanted).result(timeout)
+            self._reloads.submit(self._replace, models_by_name).result(timeout)
         except TimeoutError:
             return False
         return True
@@ -106,9 +106,9 @@ class Manager:
                 "  hint: start it with --reload-below FOLDER",
             )
 
-    def _replace(self, wanted: dict[str, Model]) -> None:
+    def _replace(self, requested: dict[str, Model]) -> None:
         """Loads models beside those that are served, which go once all of the others can be used."""
-        for name, model in wanted.items():
+        for name, model in requested.items():
             try:
                 list_versions(model.base_path)
             except OSError as error:
@@ -116,28 +116,28 @@ class Manager:
                 raise errors.UnknownError(None, None, text) from None
         with self._lock:
             before = self._models
-        both = {**before, **wanted}
+        both = {**before, **requested}
         self._configure(both)
         self.wait()
         with self._lock:
             if self._is_closed or self._models is not both:
                 raise errors.AbortedError(None, None, "another configuration took the place of this one")
-            missing = [name for name in wanted if not self._serves(wanted[name])]
+            missing = [name for name in requested if not self._serves(requested[name])]
             reasons = "; ".join(self._why_missing(name) for name in missing)
-        self._configure(before if missing else wanted)
+        self._configure(before if missing else requested)
         if missing:
-            text = f"{len(missing)} of {len(wanted)} models did not become available: {reasons}"
+            text = f"{len(missing)} of {len(requested)} models did not become available: {reasons}"
             raise errors.UnknownError(None, None, f"{text}\n  what was served before stays")
 
     def _serves(self, model: Model) -> bool:
         """Returns whether all versions that a model has are available; the lock is held."""
         versions = self._versions[model.name]
-        return bool(versions.available()) and versions.wanted() <= set(versions.available())
+        return bool(versions.available()) and versions.target() <= set(versions.available())
 
     def _why_missing(self, name: str) -> str:
         """Returns why a model has no version, in words; the lock is held."""
         versions = self._versions[name]
-        for number in sorted(versions.wanted(), reverse=True):
+        for number in sorted(versions.target(), reverse=True):
             error = versions.status[number].error
             if error is not None:
                 return f"{name} version {number}: {error.message}"
@@ -157,19 +157,19 @@ class Manager:
         """Looks into the folders of all models."""
         for name, model in list(self._models.items()):
             try:
-                found = list_versions(model.base_path)
+                contents = list_versions(model.base_path)
             except OSError as error:
                 logging.log_every_n(logging.WARN, "%s: the folder cannot be listed: %s", 60, name, error)
                 continue
             with self._lock:
                 if self._models.get(name) is model:
-                    self._follow(name, self._versions[name].listed(found))
+                    self._follow(name, self._versions[name].listed(contents))
 
     def wait(self, timeout: float | None = None) -> bool:
         """Waits until nothing is being loaded; returns whether every model has a version that takes requests."""
         with self._lock:
             self._lock.wait_for(
-                lambda: self._is_closed or all(each.is_settled() for each in self._versions.values()), timeout
+                lambda: self._is_closed or all(versions.is_settled() for versions in self._versions.values()), timeout
             )
             return all(self._versions[name].available() for name in self._models)
 
@@ -189,7 +189,7 @@ class Manager:
                     self._pool.submit(self._unload, spec.name, version)
 
     def status(self, spec: Spec) -> dict[int, Status]:
-        """Returns what is known of the versions of a model, or of one of them."""
+        """Returns the states of the versions of a model, or of one of them."""
         with self._lock:
             versions = self._versions.get(spec.name)
             if versions is None or not versions.status:
@@ -197,7 +197,7 @@ class Manager:
                 raise errors.NotFoundError(None, None, message)
             number = spec.version if spec.label is None else versions.labelled(spec.label)
             if number is None:
-                return {each: versions.status[each] for each in sorted(versions.status, reverse=True)}
+                return {version: versions.status[version] for version in sorted(versions.status, reverse=True)}
             if number not in versions.status:
                 message = f"Could not find version {number} of model {spec.name}"
                 raise errors.NotFoundError(None, None, message)
@@ -287,13 +287,13 @@ def _on_new_thread(function: Callable[..., Result], *arguments: Any) -> Result:
 
 def list_versions(base_path: str) -> dict[int, Contents]:
     """Returns the versions in a folder, which are its folders with numbers for names."""
-    found: dict[int, Contents] = {}
+    contents: dict[int, Contents] = {}
     with os.scandir(base_path) as entries:
         for entry in entries:
             is_number = entry.name.isdecimal() and entry.name.isascii() and int(entry.name) < _MAX_VERSION
             if is_number and entry.is_dir():
-                found[int(entry.name)] = _contents(entry.path)
-    return found
+                contents[int(entry.name)] = _contents(entry.path)
+    return contents
 
 
 def _contents(path: str) -> Contents:

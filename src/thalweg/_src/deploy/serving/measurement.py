@@ -49,10 +49,10 @@ def measure(
     clock: Callable[[], float] = time.perf_counter,
 ) -> list[Measurement]:
     """Returns the durations of batches of several sizes, up to the first that takes longer than the bound."""
-    found: list[Measurement] = []
+    measurements: list[Measurement] = []
     for size in sizes if signature.is_batched else (1,):
         inputs = zeros(signature, size)
-        if inputs is None or (found and found[-1].median > bound):
+        if inputs is None or (measurements and measurements[-1].median > bound):
             break
         outputs = tuple(signature.outputs)
         signature.run(inputs, outputs)  # compiles
@@ -61,15 +61,15 @@ def measure(
             start = clock()
             signature.run(inputs, outputs)
             seconds.append(clock() - start)
-        found.append(Measurement(size, float(np.median(seconds)), max(seconds)))
-    return found
+        measurements.append(Measurement(size, float(np.median(seconds)), max(seconds)))
+    return measurements
 
 
 def warm_up_latencies(servable: Servable, sizes: Sequence[int], bound: float = float("inf")) -> None:
     """Runs each signature a few times, so that its first requests are neither slow nor of unknown duration."""
     for signature in servable.signatures.values():
         try:
-            for each in measure(signature, sizes, runs=3, bound=bound):
-                signature.duration.add(each.size, each.median)
+            for measurement in measure(signature, sizes, runs=3, bound=bound):
+                signature.duration.add(measurement.size, measurement.median)
         except errors.OpError as error:  # zeros may be no valid input
             logging.info("%s: %s was not run before its first request: %s", signature.model, signature.key, error)

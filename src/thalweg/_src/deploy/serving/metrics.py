@@ -108,8 +108,8 @@ class Metrics:
 
     def text(self) -> str:
         """Returns the page that Prometheus reads."""
-        return "\n".join(line for each in self._all for line in each.lines()) + "\n"
+        return "\n".join(line for metric in self._all for line in metric.lines()) + "\n"
 
     def totals(self) -> dict[str, int]:
         """Returns the totals by the names that reload requests give, such as /tensorflow/serving/request_count."""
-        return {each.name.replace(":", "/"): each.total() for each in self._all}
+        return {metric.name.replace(":", "/"): metric.total() for metric in self._all}

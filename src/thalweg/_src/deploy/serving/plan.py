@@ -27,8 +27,8 @@ _MS = 1e3
 
 def choose(measurements: Sequence[Measurement], bound: float) -> Measurement | None:
     """Returns the largest batch that a request can wait for, and then be computed in, within the bound."""
-    fitting = [each for each in measurements if 2 * each.worst <= bound]
-    return max(fitting, key=lambda each: each.size, default=None)
+    fitting = [measurement for measurement in measurements if 2 * measurement.worst <= bound]
+    return max(fitting, key=lambda measurement: measurement.size, default=None)
 
 
 def measure_load(signature: Signature, path: str, batching: BatchingParameters | None, bound: float) -> float | None:
@@ -73,8 +73,8 @@ def _report(model: str, servable: Servable, bound: float, batching: BatchingPara
             yield "  is not measured: its inputs are strings, or of unknown shape"
             continue
         yield "  batch  median ms  worst ms  examples/s"
-        for each in measurements:
-            yield f"  {each.size:5}  {each.median * _MS:9.3f}  {each.worst * _MS:8.3f}  {each.rate:10.0f}"
+        for batch in measurements:
+            yield f"  {batch.size:5}  {batch.median * _MS:9.3f}  {batch.worst * _MS:8.3f}  {batch.rate:10.0f}"
         chosen = choose(measurements, bound)
         if chosen is None:
             yield f"  {bound * _MS:g} ms cannot be kept: a request may wait for one batch and is computed in the next"

@@ -257,7 +257,7 @@ def _nested(file: Any, name: str) -> Any:
     """Returns the description of a message, which is added to the one that it is nested in, unless it is there."""
     owner, _, short = name.rpartition(".")
     siblings = _nested(file, owner).nested_type if owner else file.message_type
-    return next((found for found in siblings if found.name == short), None) or siblings.add(name=short)
+    return next((message for message in siblings if message.name == short), None) or siblings.add(name=short)
 
 
 def _add_field(message: Any, owner: str, words: list[str]) -> None:
@@ -272,10 +272,10 @@ def _add_field(message: Any, owner: str, words: list[str]) -> None:
         kind = f"{owner}.{entry.name}"
     _set_type(field, kind.rstrip("*"))
     if oneof:
-        known = [each.name for each in message.oneof_decl]
-        if oneof[0] not in known:
+        oneofs = [declaration.name for declaration in message.oneof_decl]
+        if oneof[0] not in oneofs:
             message.oneof_decl.add(name=oneof[0])
-        field.oneof_index = (*known, oneof[0]).index(oneof[0])
+        field.oneof_index = (*oneofs, oneof[0]).index(oneof[0])
 
 
 def _set_type(field: Any, kind: str) -> None:

@@ -32,14 +32,14 @@ class RestCalls:
     """
 
     def __init__(self, address: str, access: Access, timeout: float | None) -> None:
-        parts = urlsplit(address)
-        if not parts.hostname:
+        url = urlsplit(address)
+        if not url.hostname:
             raise errors.invalid(f"address: expected http://HOST:PORT, received {address!r}")
-        self._host, self._port, self._timeout = parts.hostname, parts.port, timeout
+        self._host, self._port, self._timeout = url.hostname, url.port, timeout
         self._context = None
-        if parts.scheme == "https":
+        if url.scheme == "https":
             self._context = None if access.tls is None else access.tls.context(is_server=False)
-        self._is_secure = parts.scheme == "https"
+        self._is_secure = url.scheme == "https"
         self._headers = {"content-type": "application/json"}
         if access.token is not None:
             self._headers["authorization"] = f"Bearer {access.token.decode()}"
@@ -52,30 +52,30 @@ class RestCalls:
         addressed = Spec(spec.name, spec.version, spec.label)
         if addressed not in self._signatures:
             self._signatures[addressed] = self.signatures(addressed)
-        found = self._post(spec, "predict", body)["outputs"]
+        outputs_json = self._post(spec, "predict", body)["outputs"]
         ports = self._signatures[addressed][spec.signature or "serving_default"].outputs
-        values = {next(iter(ports)): found} if len(ports) == 1 else found
+        values = {next(iter(ports)): outputs_json} if len(ports) == 1 else outputs_json
         types = {name: dtypes.as_dtype(ports[name].dtype) for name in values}
         return {name: read_array(values[name], types[name], name) for name in outputs or values}
 
     def classify(self, spec: Spec, examples: list[bytes]) -> list[Classes]:
-        found = self._post(spec, "classify", {"examples": list(map(_features, examples))})
-        return [[(label, score) for label, score in row] for row in found["results"]]
+        response = self._post(spec, "classify", {"examples": list(map(_features, examples))})
+        return [[(label, score) for label, score in row] for row in response["results"]]
 
     def regress(self, spec: Spec, examples: list[bytes]) -> list[float]:
-        found = self._post(spec, "regress", {"examples": list(map(_features, examples))})
-        return list(map(float, found["results"]))
+        response = self._post(spec, "regress", {"examples": list(map(_features, examples))})
+        return list(map(float, response["results"]))
 
     def status(self, spec: Spec) -> dict[int, str]:
-        found = self._request("GET", _path(spec))["model_version_status"]
-        return {int(each["version"]): str(each["state"]) for each in found}
+        versions = self._request("GET", _path(spec))["model_version_status"]
+        return {int(version["version"]): str(version["state"]) for version in versions}
 
     def signatures(self, spec: Spec) -> Any:
         from google.protobuf import json_format
 
-        found = self._request("GET", f"{_path(spec)}/metadata")["metadata"]["signature_def"]
+        definitions = self._request("GET", f"{_path(spec)}/metadata")["metadata"]["signature_def"]
         return json_format.ParseDict(
-            found, message_class("SignatureDefMap")(), ignore_unknown_fields=True
+            definitions, message_class("SignatureDefMap")(), ignore_unknown_fields=True
         ).signature_def
 
     def close(self) -> None:
@@ -126,21 +126,21 @@ def _path(spec: Spec) -> str:
 def _read(status: int, content: bytes) -> dict[str, Any]:
     """Returns the object of a response; raises the error that it tells."""
     try:
-        found = loads(content)
+        response = loads(content)
     except ValueError:
-        found = {"error": content[:200].decode("utf-8", "replace")}
-    if status == http.client.OK and isinstance(found, dict):
-        return found
-    message = found["error"] if isinstance(found, dict) and "error" in found else repr(found)[:200]
+        response = {"error": content[:200].decode("utf-8", "replace")}
+    if status == http.client.OK and isinstance(response, dict):
+        return response
+    message = response["error"] if isinstance(response, dict) and "error" in response else repr(response)[:200]
     kind = errors.exception_type_from_error_code(_ERRORS.get(status, errors.UNKNOWN))
     raise kind(None, None, str(message))
 
 
 def _features(example: bytes) -> dict[str, Any]:
     """Returns an Example as the JSON object of its features."""
-    found: dict[str, Any] = {}
+    features: dict[str, Any] = {}
     for name, feature in parse_message("Example", example).features.feature.items():
         kind = feature.WhichOneof("kind")
         values = list(getattr(feature, kind).value) if kind else []
-        found[name] = write_array(as_array(values), name) if kind == "bytes_list" and values else values
-    return found
+        features[name] = write_array(as_array(values), name) if kind == "bytes_list" and values else values
+    return features

@@ -53,10 +53,10 @@ class Port:
             raise errors.invalid(f"input {key!r}: expected type {self.dtype.name}, received {received}")
         if self.shape is None:
             return
-        known = len(self.shape) == array.ndim and all(
-            size in (None, given) for size, given in zip(self.shape, array.shape)
+        fits = len(self.shape) == array.ndim and all(
+            size in (None, array_size) for size, array_size in zip(self.shape, array.shape)
         )
-        if not known:
+        if not fits:
             expected = TensorShape(self.shape)
             raise errors.invalid(f"input {key!r}: expected shape {expected}, received {TensorShape(array.shape)}")
 
@@ -112,10 +112,10 @@ class Signature:
         return {name: as_array(value) if isinstance(value, bytes) else value for name, value in zip(outputs, values)}
 
     def _make_callable(self, outputs: tuple[str, ...]) -> Callable[..., list[Array]]:
-        found: Callable[..., list[Array]] = self._session.make_callable(
+        function: Callable[..., list[Array]] = self._session.make_callable(
             [self.outputs[name].name for name in outputs], [port.name for port in self.inputs.values()]
         )
-        return found
+        return function
 
 
 def _is_served(definition: Any) -> bool:
@@ -130,11 +130,11 @@ def _port(info: Any) -> Port:
 
 def _for_serving(config: Any) -> ConfigProto:
     """Returns the settings of a session whose graph does not grow."""
-    found = ConfigProto()
+    settings = ConfigProto()
     if config is not None:
-        found.CopyFrom(config)
-    found.experimental.optimize_for_static_graph = True
-    return found
+        settings.CopyFrom(config)
+    settings.experimental.optimize_for_static_graph = True
+    return settings
 
 
 def _steps(graph: Graph, signatures: Iterable[Signature]) -> Iterator[StepGraph]:

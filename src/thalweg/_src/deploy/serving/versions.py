@@ -37,11 +37,11 @@ class Policy:
     latest: int | None = 1
     specific: frozenset[int] = frozenset()
 
-    def choose(self, found: Collection[int]) -> set[int]:
-        """Returns which of the versions that were found are served."""
+    def choose(self, versions: Collection[int]) -> set[int]:
+        """Returns which of the versions in a folder are served."""
         if self.specific:
-            return set(found) & self.specific
-        return set(sorted(found, reverse=True)[: self.latest])
+            return set(versions) & self.specific
+        return set(sorted(versions, reverse=True)[: self.latest])
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Contents:
 
 @dataclass(slots=True)
 class Status:
-    """What is known of a version."""
+    """The state of a version, its files, and why it cannot be used."""
 
     state: State
     contents: Contents
@@ -72,17 +72,25 @@ class Status:
 
 @dataclass(slots=True)
 class Versions:
-    """The versions of one model."""
+    """The versions of one model.
+
+    Each event changes the inputs (policy, listing, states) and then compares the versions that should be served, the
+    target, with those that are, so that an event needs no knowledge of those before it: what is missing is loaded, what
+    is too much unloaded. Nothing is unloaded while no version of the target is available, since a version that does
+    not load must not take the last one that works from the clients; a model that is removed has an empty target.
+    A version that could not be loaded is tried again only when its files change, or each look into the folder would
+    try it.
+    """
 
     name: str
     policy: Policy = field(default_factory=Policy)
     labels: Mapping[str, int] = field(default_factory=dict)
     status: dict[int, Status] = field(default_factory=dict)
-    _found: dict[int, Contents] = field(default_factory=dict)
+    _contents: dict[int, Contents] = field(default_factory=dict)
     _is_removed: bool = False
 
     def configure(self, policy: Policy, labels: Mapping[str, int]) -> list[Instruction]:
-        """Takes another policy and other labels."""
+        """Records another policy and other labels."""
         self.policy, self.labels, self._is_removed = policy, dict(labels), False
         return self._plan()
 
@@ -91,23 +99,23 @@ class Versions:
         self._is_removed = True
         return self._plan()
 
-    def listed(self, found: Mapping[int, Contents]) -> list[Instruction]:
-        """Takes what is in the folder of the model."""
-        self._found = dict(found)
+    def listed(self, contents: Mapping[int, Contents]) -> list[Instruction]:
+        """Records what is in the folder of the model."""
+        self._contents = dict(contents)
         return self._plan()
 
     def loaded(self, version: int) -> list[Instruction]:
-        """Takes the end of a load."""
+        """Records that a version was loaded."""
         self.status[version].state = State.AVAILABLE
         return self._plan()
 
     def failed(self, version: int, error: errors.OpError) -> list[Instruction]:
-        """Takes the failure of a load."""
+        """Records that a version could not be loaded."""
         self.status[version].state, self.status[version].error = State.END, error
         return self._plan()
 
     def unloaded(self, version: int) -> list[Instruction]:
-        """Takes the end of an unload."""
+        """Records that a version was unloaded."""
         self.status[version].state = State.END
         return self._plan()
 
@@ -116,9 +124,9 @@ class Versions:
         serving = [version for version, status in self.status.items() if status.state == State.AVAILABLE]
         return sorted(serving, reverse=True)
 
-    def wanted(self) -> set[int]:
+    def target(self) -> set[int]:
         """Returns the versions that are served, or are to be."""
-        return set() if self._is_removed else self.policy.choose(self._found)
+        return set() if self._is_removed else self.policy.choose(self._contents)
 
     def is_settled(self) -> bool:
         """Returns whether nothing is being loaded."""
@@ -129,15 +137,15 @@ class Versions:
         return self._is_removed and all(status.state == State.END for status in self.status.values())
 
     def find(self, version: int | None, label: str | None) -> int:
-        """Returns the version that a request means: by number, by label, or the highest one that is available."""
+        """Returns the version that a request addresses: by number, by label, or the highest one that is available."""
         available = self.available()
         if label is not None:
             version = self.labelled(label)
         if version is None and available:
             return available[0]
         if version is None or version not in available:
-            wanted = f"Latest({self.name})" if version is None else f"Specific({self.name}, {version})"
-            raise errors.NotFoundError(None, None, f"Servable not found for request: {wanted}")
+            request = f"Latest({self.name})" if version is None else f"Specific({self.name}, {version})"
+            raise errors.NotFoundError(None, None, f"Servable not found for request: {request}")
         return version
 
     def labelled(self, label: str) -> int:
@@ -147,20 +155,20 @@ class Versions:
         return self.labels[label]
 
     def _plan(self) -> list[Instruction]:
-        wanted = self.wanted()
-        loads = [version for version in sorted(wanted, reverse=True) if self._should_load(version)]
+        target = self.target()
+        loads = [version for version in sorted(target, reverse=True) if self._should_load(version)]
         for version in loads:
-            self.status[version] = Status(State.LOADING, self._found[version])
+            self.status[version] = Status(State.LOADING, self._contents[version])
         available = set(self.available())
-        unloads = sorted(available - wanted) if not wanted or available & wanted else []
+        unloads = sorted(available - target) if not target or available & target else []
         for version in unloads:
             self.status[version].state = State.UNLOADING
         return [Instruction(version, True) for version in loads] + [Instruction(version, False) for version in unloads]
 
     def _should_load(self, version: int) -> bool:
-        known = self.status.get(version)
-        if known is None:
+        status = self.status.get(version)
+        if status is None:
             return True
-        if known.state != State.END:
+        if status.state != State.END:
             return False
-        return known.error is None or known.contents != self._found[version]
+        return status.error is None or status.contents != self._contents[version]
