@@ -129,8 +129,8 @@ def _parse(text: str) -> _Fields:
         raise wrong_kind("device", "a name such as '/device:CPU:0' or a DeviceSpec", text)
     job: str | None = None
     replica = task = device_type = device_index = None
-    for part in filter(None, text.split("/")):
-        match part.split(":"):
+    for component in filter(None, text.split("/")):
+        match component.split(":"):
             case ["job", name] if name:
                 job = None if name == "*" else name
             case ["replica", number]:
@@ -144,7 +144,7 @@ def _parse(text: str) -> _Fields:
             case [kind] if kind.upper() in _SHORT_TYPES:
                 device_type, device_index = _only(device_type, kind, text), None
             case _:
-                raise _invalid(text, f"unknown component {part!r}")
+                raise _invalid(text, f"unknown component {component!r}")
     return job, replica, task, device_type, device_index
 
 

@@ -246,21 +246,21 @@ def as_dtype(type_value: Any) -> DType:
     """Converts a name, enum value, NumPy type, Python type, or any object with a `dtype`, to a DType."""
     if type(type_value) is DType:
         return type_value
-    found: DType | None = None
+    dtype: DType | None = None
     if isinstance(type_value, str):
-        found = _BY_NAME.get(type_value)
+        dtype = _BY_NAME.get(type_value)
     elif isinstance(type_value, np.dtype):
-        found = _from_numpy(type_value)
+        dtype = _from_numpy(type_value)
     elif isinstance(type_value, type):
-        found = _BY_TYPE.get(type_value)
-        if found is None and (issubclass(type_value, np.generic) or type_value.__name__ == "bfloat16"):
-            found = _from_numpy(np.dtype(type_value))
+        dtype = _BY_TYPE.get(type_value)
+        if dtype is None and (issubclass(type_value, np.generic) or type_value.__name__ == "bfloat16"):
+            dtype = _from_numpy(np.dtype(type_value))
     elif isinstance(type_value, int):
-        found = _BY_ENUM.get(type_value)
+        dtype = _BY_ENUM.get(type_value)
     elif hasattr(type_value, "dtype"):
         return as_dtype(type_value.dtype)
-    if found is not None:
-        return found
+    if dtype is not None:
+        return dtype
     near = difflib.get_close_matches(type_value, _BY_NAME, 1) if isinstance(type_value, str) else ()
     hint = f" Did you mean {near[0]!r}?" if near else ""
     raise TypeError(f"Cannot convert {type_value!r} to a DType.{hint}")

@@ -148,13 +148,13 @@ class Message:
         trusted. Fields of type Any (shapes and partition graphs, which are protobuf messages) do not travel: they
         raise ValueError too.
         """
-        found = cls()
+        result = cls()
         for name, value in _parse_dict(cls.__name__, fields).items():
             parse = cls._parsers.get(name)
             if parse is None:
                 raise ValueError(f"{cls.__name__} has no field {name!r:.50}.")
-            object.__setattr__(found, name, parse(value))
-        return found
+            object.__setattr__(result, name, parse(value))
+        return result
 
     def _written(self) -> Iterator[tuple[str, Any]]:
         for name in self._converters:
@@ -243,9 +243,9 @@ def _parse(field: str, kind: Any, value: Any) -> Any:
     if get_origin(kind) is Repeated:
         if type(value) is not list:
             raise _not_plain(field, "a list", value)
-        found = _convert(field, kind, _UNSET)
-        list.extend(found, [_parse(field, items[0], item) for item in value])
-        return found
+        repeated = _convert(field, kind, _UNSET)
+        list.extend(repeated, [_parse(field, items[0], item) for item in value])
+        return repeated
     if get_origin(kind) is dict:
         pairs = _parse_dict(field, value).items()
         read = {_parse_key(field, items[0], key): _parse(field, items[1], item) for key, item in pairs}

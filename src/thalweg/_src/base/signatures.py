@@ -21,11 +21,11 @@ def arguments(signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping
     """Returns all arguments of a call by name, default values included."""
     bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()
-    given = dict(bound.arguments)
+    values = dict(bound.arguments)
     for name, declared in signature.parameters.items():
         if declared.kind is inspect.Parameter.VAR_KEYWORD:
-            given |= given.pop(name)
-    return given
+            values |= values.pop(name)
+    return values
 
 
 def taking(signature: inspect.Signature, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -66,13 +66,13 @@ def parameters_of(
     declared = inspect.signature(other).parameters
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
-        kept = {name: p.replace(default=defaults.get(name, p.default)) for name, p in declared.items()}
-        names = [name for name in kept if name not in without]
+        inherited = {name: p.replace(default=defaults.get(name, p.default)) for name, p in declared.items()}
+        names = [name for name in inherited if name not in without]
         named = inspect.signature(function).parameters.items()
-        own = [p for name, p in named if name not in names and p.kind is not inspect.Parameter.VAR_KEYWORD]
+        additional = [p for name, p in named if name not in names and p.kind is not inspect.Parameter.VAR_KEYWORD]
         place = names.index(before) if before else len(names)
-        every = [kept[name] for name in names]
-        call = taking(inspect.Signature([*every[:place], *own, *every[place:]]), function)
+        every = [inherited[name] for name in names]
+        call = taking(inspect.Signature([*every[:place], *additional, *every[place:]]), function)
         call.__parameters_of__ = other  # type: ignore[attr-defined]
         return call
 

@@ -63,8 +63,8 @@ def data_files(prefix: str) -> list[tuple[str, int]]:
         names = os.listdir(folder or ".")
     except OSError:
         return []
-    found = [(name, _DATA.search(name)) for name in names if name.startswith(f"{base}.data-")]
-    return [(os.path.join(folder, name), int(m[2])) for name, m in found if m and len(name) == len(base) + len(m[0])]
+    matches = [(name, _DATA.search(name)) for name in names if name.startswith(f"{base}.data-")]
+    return [(os.path.join(folder, name), int(m[2])) for name, m in matches if m and len(name) == len(base) + len(m[0])]
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
@@ -97,16 +97,16 @@ class BundleWriter:
         """Appends a tensor: a buffer of its elements, or the list of its strings."""
         self._add(_key(name), name, dtype, shape, data)
 
-    def add_slice(self, name: str, whole: Shape, part: Slice, dtype: DType, data: Any) -> None:
+    def add_slice(self, name: str, whole: Shape, slice_: Slice, dtype: DType, data: Any) -> None:
         """Appends a slice of a tensor of the shape `whole`; other slices may follow, here or in other bundles."""
-        shape = tuple(length for _, length in part.within(whole))
-        if part.is_whole(whole):
+        shape = tuple(length for _, length in slice_.within(whole))
+        if slice_.is_whole(whole):
             return self.add(name, dtype, shape, data)
         entry = self._entries.setdefault(_key(name), Entry(dtype, whole))
         if entry.shape != whole or entry.dtype is not dtype or (entry.size and not entry.slices):
             raise invalid(f"slices of {name!r} belong to tensors of different shapes or types")
-        entry.slices += (part,)
-        return self._add(part.key(_key(name)), name, dtype, shape, data)
+        entry.slices += (slice_,)
+        return self._add(slice_.key(_key(name)), name, dtype, shape, data)
 
     def _add(self, key: bytes, name: str, dtype: DType, shape: Shape, data: Any) -> None:
         if key in self._entries or not key:
@@ -167,9 +167,9 @@ def _serialized(entry: Entry) -> bytes:
     message.shape.SetInParent()
     for size in entry.shape:
         message.shape.dim.add(size=size)
-    for part in entry.slices:
+    for slice_ in entry.slices:
         extents = message.slices.add().extent
-        for start, length in part.extents:
+        for start, length in slice_.extents:
             extent = extents.add()
             if (start, length) != (0, FULL):
                 extent.start, extent.length = start, length
@@ -248,8 +248,8 @@ def _parsed(value: bytes, key: bytes, path: str, count: int) -> Entry:
     if message.shape.unknown_rank or any(size < 0 for size in shape):
         raise lost(path, key, f"it has the invalid shape {list(shape)}")
     slices = tuple(
-        Slice(tuple((e.start, e.length if e.HasField("length") else FULL) for e in part.extent))
-        for part in message.slices
+        Slice(tuple((e.start, e.length if e.HasField("length") else FULL) for e in proto.extent))
+        for proto in message.slices
     )
     entry = Entry(dtype, shape, message.shard_id, message.offset, message.size, message.crc32c, slices)
     if slices:
@@ -274,14 +274,14 @@ def _require_apart(entries: dict[bytes, Entry], path: str) -> None:
 
 def _require_slices(entries: dict[bytes, Entry], path: str) -> None:
     for key, entry in entries.items():
-        for part in entry.slices:
+        for slice_ in entry.slices:
             try:
-                shape = tuple(length for _, length in part.within(entry.shape))
+                shape = tuple(length for _, length in slice_.within(entry.shape))
             except ValueError as error:
                 raise lost(path, key, str(error)) from None
-            found = entries.get(part.key(key))
-            if found is None or found.slices or found.shape != shape or found.dtype is not entry.dtype:
-                raise lost(path, key, f"its slice {part} is missing or has another type")
+            stored = entries.get(slice_.key(key))
+            if stored is None or stored.slices or stored.shape != shape or stored.dtype is not entry.dtype:
+                raise lost(path, key, f"its slice {slice_} is missing or has another type")
 
 
 # -- merging ----------------------------------------------------------------------------------------------------------
@@ -313,12 +313,12 @@ def merge_bundles(prefixes: Iterable[str], destination: str) -> None:
 
 
 def _merge(merged: dict[bytes, Entry], key: bytes, entry: Entry) -> None:
-    found = merged.setdefault(key, entry)
-    if found is entry:
+    first = merged.setdefault(key, entry)
+    if first is entry:
         return
-    if not found.slices or not entry.slices or (found.shape, found.dtype) != (entry.shape, entry.dtype):
+    if not first.slices or not entry.slices or (first.shape, first.dtype) != (entry.shape, entry.dtype):
         raise invalid(f"the tensor {shown(key)!r} is in several of the bundles")
-    found.slices += entry.slices
+    first.slices += entry.slices
 
 
 def names_of(entries: dict[bytes, Entry]) -> Iterator[tuple[str, Entry]]:

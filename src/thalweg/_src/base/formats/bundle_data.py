@@ -167,13 +167,13 @@ class DataFile:
         done = 0
         while done < len(out):
             before = (offset + done) % _ALIGNMENT
-            wanted = min(before + len(out) - done, len(block))
-            whole = memoryview(block[: -(-wanted // _ALIGNMENT) * _ALIGNMENT])  # type: ignore[arg-type]
+            end = min(before + len(out) - done, len(block))
+            whole = memoryview(block[: -(-end // _ALIGNMENT) * _ALIGNMENT])  # type: ignore[arg-type]
             try:
                 count = os.preadv(self._direct, [whole], offset + done - before)
             except OSError:
                 break
-            piece = block[before : min(count, wanted)]
+            piece = block[before : min(count, end)]
             if not len(piece):
                 break
             out[done : done + len(piece)] = piece

@@ -70,7 +70,7 @@ class BundleReader:
     def shape(self, name: str, spec: str = "") -> Shape:
         """Returns the shape of a tensor, or of a slice of it, which must belong to a tensor of this shape."""
         entry = self.entry(name)
-        return tuple(length for _, length in self._wanted(name, entry, spec))
+        return tuple(length for _, length in self._region(name, entry, spec))
 
     def read(self, name: str, spec: str = "") -> Array:
         """Returns a tensor, or a slice of it, as a new array."""
@@ -86,23 +86,23 @@ class BundleReader:
     def read_into(self, name: str, spec: str, out: Array) -> None:
         """Fills a byte array with the elements of a tensor, or of a slice of it."""
         entry = self.entry(name)
-        wanted = self._wanted(name, entry, spec)
+        region = self._region(name, entry, spec)
         key = _key(name)
         if not entry.slices:
-            if wanted == _whole(entry.shape):
+            if region == _whole(entry.shape):
                 self._read_checked(key, entry, out)
             else:
-                self._read_part(key, entry, wanted, _elements(out, entry, wanted), wanted)
+                self._read_slice(key, entry, region, _elements(out, entry, region), region)
             return
-        target = _elements(out, entry, wanted)
-        for part, common in self._pieces(key, entry, wanted):
-            piece_key = part.key(key)
-            self._read_part(piece_key, self._entries[piece_key], common, target, wanted, part.within(entry.shape))
+        target = _elements(out, entry, region)
+        for slice_, common in self._pieces(key, entry, region):
+            piece_key = slice_.key(key)
+            self._read_slice(piece_key, self._entries[piece_key], common, target, region, slice_.within(entry.shape))
 
-    def read_all_into(self, wanted: Sequence[tuple[str, str, Array]]) -> None:
-        """Fills arrays with many tensors in parallel; each one is as for `read_into`."""
+    def read_all_into(self, requests: Sequence[tuple[str, str, Array]]) -> None:
+        """Fills arrays with many tensors in parallel; a request has the arguments of `read_into`."""
         beside = []
-        for name, spec, out in wanted:
+        for name, spec, out in requests:
             entry = self.entry(name)
             if not spec and not entry.slices and _SMALL < entry.size <= _CHUNK:
                 self._file(_key(name), entry)  # opened here, since opening is not thread-safe
@@ -118,13 +118,13 @@ class BundleReader:
         The result is None if there is no such mapping, or if it would not be aligned to the elements.
         """
         entry, key = self.entry(name), _key(name)
-        wanted = self._wanted(name, entry, spec)
+        region = self._region(name, entry, spec)
         if entry.slices:
-            keys = [part.key(key) for part in entry.slices if part.within(entry.shape) == wanted]
+            keys = [slice_.key(key) for slice_ in entry.slices if slice_.within(entry.shape) == region]
             if not keys:
                 return None
             key, entry = keys[0], self._entries[keys[0]]
-        elif wanted != _whole(entry.shape):
+        elif region != _whole(entry.shape):
             return None
         if entry.dtype is dtypes.string or entry.size < MAPPED or entry.offset % entry.dtype.size:
             return None
@@ -140,22 +140,22 @@ class BundleReader:
     def strings(self, name: str, spec: str = "") -> Array:
         """Returns a string tensor, or a slice of it, as an array of objects."""
         entry = self.entry(name)
-        wanted, key = self._wanted(name, entry, spec), _key(name)
+        region, key = self._region(name, entry, spec), _key(name)
         if not entry.slices:
             whole = self._read_strings(key, entry)
-            return whole[_index(wanted, _whole(entry.shape))] if wanted else whole
-        pieces = self._pieces(key, entry, wanted)
-        result = np.empty([n for _, n in wanted], dtype=object)
-        for part, common in pieces:
-            values = self._read_strings(part.key(key), self._entries[part.key(key)])
-            result[_index(common, wanted)] = values[_index(common, part.within(entry.shape))]
+            return whole[_index(region, _whole(entry.shape))] if region else whole
+        pieces = self._pieces(key, entry, region)
+        result = np.empty([n for _, n in region], dtype=object)
+        for slice_, common in pieces:
+            values = self._read_strings(slice_.key(key), self._entries[slice_.key(key)])
+            result[_index(common, region)] = values[_index(common, slice_.within(entry.shape))]
         return result
 
     def verify(self) -> None:
         """Reads everything with bounded memory, and raises DataLossError for the first damaged tensor."""
         for key, entry in self._entries.items():
             if entry.slices:
-                if not slices.are_disjoint([part.within(entry.shape) for part in entry.slices]):
+                if not slices.are_disjoint([slice_.within(entry.shape) for slice_ in entry.slices]):
                     raise lost(index_name(self.prefix), key, "its slices overlap")
             elif entry.dtype is dtypes.string:
                 self._read_strings(key, entry)
@@ -164,11 +164,11 @@ class BundleReader:
 
     # -- slices -------------------------------------------------------------------------------------------------------
 
-    def _wanted(self, name: str, entry: Entry, spec: str) -> tuple[Extent, ...]:
+    def _region(self, name: str, entry: Entry, spec: str) -> tuple[Extent, ...]:
         if not spec:
             return _whole(entry.shape)
         try:
-            shape, part = slices.parse(spec)
+            shape, slice_ = slices.parse(spec)
         except ValueError as error:
             raise invalid(f"tensor {name!r}: {error}") from None
         if shape != entry.shape:
@@ -176,27 +176,27 @@ class BundleReader:
                 f"tensor {name!r} has shape {list(entry.shape)} in the checkpoint {self.prefix}, "
                 f"a slice of shape {list(shape)} was requested"
             )
-        return part.within(shape)
+        return slice_.within(shape)
 
-    def _pieces(self, key: bytes, entry: Entry, wanted: tuple[Extent, ...]) -> list[tuple[Slice, tuple[Extent, ...]]]:
+    def _pieces(self, key: bytes, entry: Entry, region: tuple[Extent, ...]) -> list[tuple[Slice, tuple[Extent, ...]]]:
         """Returns the stored slices that a slice consists of, each with the region it contributes."""
-        extents = [part.within(entry.shape) for part in entry.slices]
-        found = [(part, slices.overlap(wanted, e)) for part, e in zip(entry.slices, extents)]
-        pieces = [(part, common) for part, common in found if common is not None]
+        extents = [slice_.within(entry.shape) for slice_ in entry.slices]
+        overlaps = [(slice_, slices.overlap(region, e)) for slice_, e in zip(entry.slices, extents)]
+        pieces = [(slice_, common) for slice_, common in overlaps if common is not None]
         covered = sum(math.prod(n for _, n in common) for _, common in pieces)
         if not slices.are_disjoint(extents):
             raise lost(index_name(self.prefix), key, "its slices overlap")
-        if covered != math.prod(n for _, n in wanted):
+        if covered != math.prod(n for _, n in region):
             raise lost(index_name(self.prefix), key, "its slices do not cover the requested region")
         return pieces
 
-    def _read_part(
+    def _read_slice(
         self,
         key: bytes,
         entry: Entry,
         common: tuple[Extent, ...],
         target: Array,
-        wanted: tuple[Extent, ...],
+        region: tuple[Extent, ...],
         placed: tuple[Extent, ...] | None = None,
     ) -> None:
         """Copies the region `common` of a stored slice to its location in the target."""
@@ -207,7 +207,7 @@ class BundleReader:
         rows = np.empty((length, *entry.shape[1:]), f"V{entry.dtype.size}")
         file = self._file(key, entry)
         self._fill(key, entry, file, rows.reshape(-1).view(np.uint8), entry.offset + (start - origin) * row)
-        target[_index(common, wanted)] = rows[(slice(None), *_index(common[1:], placed[1:]))]
+        target[_index(common, region)] = rows[(slice(None), *_index(common[1:], placed[1:]))]
 
     # -- bytes --------------------------------------------------------------------------------------------------------
 
@@ -232,17 +232,17 @@ class BundleReader:
     def _require_room(self, name: str, entry: Entry) -> None:
         """Checks that the bytes exist before memory is allocated for them."""
         key = _key(name)
-        for part_key in [part.key(key) for part in entry.slices] or [key]:
-            part = self._entries[part_key]
-            if part.size:
-                self._file(key, part)
+        for stored_key in [slice_.key(key) for slice_ in entry.slices] or [key]:
+            stored = self._entries[stored_key]
+            if stored.size:
+                self._file(key, stored)
 
     def require_room(self, name: str, spec: str = "") -> None:
         """Raises, before memory is allocated for a tensor, if its bytes cannot exist."""
         entry = self.entry(name)
         self._require_room(name, entry)
         if entry.slices:
-            self._pieces(_key(name), entry, self._wanted(name, entry, spec))
+            self._pieces(_key(name), entry, self._region(name, entry, spec))
 
     def _fill(self, key: bytes, entry: Entry, file: DataFile, out: Array, offset: int) -> None:
         try:
@@ -270,8 +270,8 @@ class BundleReader:
         if size <= _CHUNK:
             return piece(0)[0]
         crc = 0
-        for part, length in self._threads().map(piece, range(0, size, _CHUNK)):
-            crc = combine(crc, part, length)
+        for checksum, length in self._threads().map(piece, range(0, size, _CHUNK)):
+            crc = combine(crc, checksum, length)
         return crc
 
     def _threads(self) -> ThreadPoolExecutor:
@@ -339,10 +339,10 @@ def _whole(shape: Shape) -> tuple[Extent, ...]:
     return tuple((0, size) for size in shape)
 
 
-def _index(part: tuple[Extent, ...], whole: tuple[Extent, ...]) -> tuple[slice, ...]:
+def _index(region: tuple[Extent, ...], whole: tuple[Extent, ...]) -> tuple[slice, ...]:
     """Returns the index of a region within an array that holds a larger one."""
-    return tuple(slice(s - origin, s - origin + n) for (s, n), (origin, _) in zip(part, whole))
+    return tuple(slice(s - origin, s - origin + n) for (s, n), (origin, _) in zip(region, whole))
 
 
-def _elements(out: Array, entry: Entry, wanted: tuple[Extent, ...]) -> Array:
-    return out.view(f"V{entry.dtype.size}").reshape([n for _, n in wanted])
+def _elements(out: Array, entry: Entry, region: tuple[Extent, ...]) -> Array:
+    return out.view(f"V{entry.dtype.size}").reshape([n for _, n in region])

@@ -63,8 +63,8 @@ def _classes() -> dict[str, Any]:
     classes = {
         name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"tensorflow.{name}")) for name in NAMES
     }
-    for made in classes.values():
-        made.__module__ = "thalweg.train"  # for help() and pickle, which need a name that leads to the class
+    for message in classes.values():
+        message.__module__ = "thalweg.train"  # for help() and pickle, which need a name that leads to the class
     return classes
 
 

@@ -187,8 +187,8 @@ def isdir(path: PathLike) -> bool:
 def stat(path: PathLike) -> FileStatistics:
     """Returns size, modification time and type of a file."""
     with _typed_errors(path):
-        found = os.stat(_path(path))
-    return FileStatistics(found.st_size, found.st_mtime_ns, os.path.isdir(_path(path)))
+        status = os.stat(_path(path))
+    return FileStatistics(status.st_size, status.st_mtime_ns, os.path.isdir(_path(path)))
 
 
 @export("io.gfile.listdir")

@@ -47,8 +47,8 @@ def _add_file() -> None:
 
     file = descriptor_pb2.FileDescriptorProto(name=_FILE, package="thalweg", syntax="proto3")
     others = {_META_GRAPH: MetaGraphDef.DESCRIPTOR, "VersionDef": VersionDef.DESCRIPTOR}
-    file.dependency.extend(each.file.name for each in others.values())
-    names = {name: f".{each.full_name}" for name, each in others.items()}
+    file.dependency.extend(descriptor.file.name for descriptor in others.values())
+    names = {name: f".{descriptor.full_name}" for name, descriptor in others.items()}
     add_messages(file, _MESSAGES, {**names, "KerasObject": ".thalweg.KerasObject"})
     descriptor_pool.Default().AddSerializedFile(file.SerializeToString())
 

@@ -27,14 +27,14 @@ def out_of_proportion(path: Any, stored: int) -> str:
 
 def read_gzip(path: Any) -> bytes:
     """Returns the content of a file that gzip has compressed."""
-    stored, parts, size = os.path.getsize(path), [], 0
+    stored, pieces, size = os.path.getsize(path), [], 0
     try:
         with gzip.open(path) as file:
-            while part := file.read(_PIECE):
-                size += len(part)
+            while piece := file.read(_PIECE):
+                size += len(piece)
                 if not is_in_proportion(stored, size):
                     raise ValueError(out_of_proportion(path, stored))
-                parts.append(part)
+                pieces.append(piece)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"{os.fsdecode(path)}: expected a file of gzip, received another one: {error}") from None
-    return b"".join(parts)
+    return b"".join(pieces)

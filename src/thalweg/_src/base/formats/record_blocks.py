@@ -79,14 +79,14 @@ def _are_valid(block: Array, offsets: Sequence[int]) -> bool:
 def _are_equal_length_valid(data: Array, step: int) -> bool:
     """Verifies records of one length, whose bytes are modified in place and restored."""
     length, header, first, last = (np.ndarray(len(data) // step, "<u4", data, at, step) for at in (0, 8, 12, step - 4))
-    kept = header.copy(), last.copy()
-    header[:], last[:] = map(_unmasked_inverse, kept)
+    checksums = header.copy(), last.copy()
+    header[:], last[:] = map(_unmasked_inverse, checksums)
     length ^= _WORD
     first ^= _WORD
     right = crc32c(data, 0xFFFFFFFF) == 0xFFFFFFFF
     first ^= _WORD
     length ^= _WORD
-    header[:], last[:] = kept
+    header[:], last[:] = checksums
     return right
 
 
@@ -144,15 +144,15 @@ def require_proportion(source: Source, size: int) -> None:
 
 def _grown(source: Source, block: Array, size: int) -> Array:
     """Extends a block by the following bytes, up to a size; a wrong length allocates no memory."""
-    parts, have = [block], len(block)
+    pieces, have = [block], len(block)
     while have < size:
-        part = source.read(BLOCK)
-        if not part:
+        piece = source.read(BLOCK)
+        if not piece:
             break
-        parts.append(np.frombuffer(part, np.uint8))
-        have += len(part)
+        pieces.append(np.frombuffer(piece, np.uint8))
+        have += len(piece)
         require_proportion(source, have)
-    return np.concatenate(parts) if len(parts) > 1 else block
+    return np.concatenate(pieces) if len(pieces) > 1 else block
 
 
 def _lost(path: Any, what: str) -> errors.DataLossError:

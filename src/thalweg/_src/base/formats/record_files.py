@@ -190,19 +190,19 @@ class _Inflated:
 
     def read(self, size: int, /) -> bytes:
         """Returns up to `size` bytes; fewer only at the end, or of a pipe."""
-        parts, missing = [], size
+        pieces, missing = [], size
         while missing > 0 and (self._ready or self._fill()):
-            part, self._ready = self._ready[:missing], self._ready[missing:]
-            parts.append(part)
-            missing -= len(part)
+            piece, self._ready = self._ready[:missing], self._ready[missing:]
+            pieces.append(piece)
+            missing -= len(piece)
             if self._is_pipe:
                 break
-        return b"".join(parts)
+        return b"".join(pieces)
 
     def _next(self) -> bytes:
-        found = self._file.read(_PIECE)
-        self._taken += len(found)
-        return found
+        compressed = self._file.read(_PIECE)
+        self._taken += len(compressed)
+        return compressed
 
     def require_proportion(self, size: int) -> None:
         """Raises DataLossError for a record of so many bytes, or more, if the file had far less up to here."""
@@ -260,15 +260,15 @@ def _exactly(source: Source, size: int) -> bytes:
     """Returns `size` bytes, or fewer at the end; a wrong length allocates no memory."""
     if size <= _PIECE:
         return source.read(size)
-    parts, missing = [], size
+    pieces, missing = [], size
     while missing > 0:
-        part = source.read(min(missing, _PIECE))
-        if not part:
+        piece = source.read(min(missing, _PIECE))
+        if not piece:
             break
-        parts.append(part)
-        missing -= len(part)
+        pieces.append(piece)
+        missing -= len(piece)
         require_proportion(source, size - missing)
-    return b"".join(parts)
+    return b"".join(pieces)
 
 
 def records_of(path: Any, compression: str = "") -> Iterator[tuple[int, bytes]]:

@@ -51,13 +51,13 @@ def parse(text: str) -> tuple[tuple[int, ...], Slice]:
     *sizes, extents = text.split(" ")
     try:
         shape = tuple(map(int, sizes))
-        found = Slice(tuple(map(_extent, extents.split(":"))) if extents else ())
+        slice_ = Slice(tuple(map(_extent, extents.split(":"))) if extents else ())
     except ValueError:
         raise ValueError(f"cannot parse the slice {text!r}: expected sizes and then extents, as '10 4 0,3:-'") from None
     if any(size < 0 for size in shape) or len(shape) > _MOST_DIMENSIONS:
         raise ValueError(f"the slice {text!r} belongs to an invalid tensor shape")
-    found.within(shape)
-    return shape, found
+    slice_.within(shape)
+    return shape, slice_
 
 
 def _extent(text: str) -> Extent:

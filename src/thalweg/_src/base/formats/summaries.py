@@ -50,9 +50,9 @@ def histogram(tag: bytes, values: Array) -> bytes:
         with np.errstate(over="ignore"):  # sequentially, as sums of doubles depend on the order
             message.sum, message.sum_squares = np.cumsum(values)[-1], np.cumsum(np.square(values))[-1]
     empty = counts == 0
-    kept = ~empty | ~np.append(empty[1:], False)
-    message.bucket_limit.extend(limits[kept].tolist())
-    message.bucket.extend(counts[kept].tolist())
+    is_listed = ~empty | ~np.append(empty[1:], False)
+    message.bucket_limit.extend(limits[is_listed].tolist())
+    message.bucket.extend(counts[is_listed].tolist())
     return _bytes(summary)
 
 
@@ -98,15 +98,15 @@ def tensor(tag: bytes, proto: Any, metadata: bytes | None, node_name: str = "") 
     return _bytes(summary)
 
 
-def merged(parts: Iterable[bytes]) -> bytes:
+def merged(summaries: Iterable[bytes]) -> bytes:
     """Merges summaries; raises ValueError for an input that is not a summary and for a duplicate tag."""
     from google.protobuf.message import DecodeError
 
     summary = _summary()
     seen: set[str] = set()
-    for part in parts:
+    for serialized in summaries:
         try:
-            piece = type(summary).FromString(part)
+            piece = type(summary).FromString(serialized)
         except DecodeError:
             raise ValueError("an input is not a serialized Summary message") from None
         for value in piece.value:
