@@ -67,8 +67,8 @@ class Interleaved(Unary):
             slot[1].close()
         self._advance()
 
-    def _begin(self, element: Element) -> Any:
-        dataset = self._function(*element)[0]
+    def _begin(self, element: Element) -> Iteration:
+        dataset: BoundDataset = self._function(*element)[0]
         if not self.dataset.is_ordered:
             dataset.drop_order()
         return dataset.elements()
@@ -85,9 +85,13 @@ class Interleaved(Unary):
         for index, saved in enumerate(state["slots"]):
             if saved is not None:
                 element = tuple(saved[0])
-                elements = self._begin(element)
-                elements.restore(saved[1])
-                self._slots[index] = (element, elements)
+                iteration = self._resumed(element, saved[1])
+                iteration.restore(saved[1])
+                self._slots[index] = (element, iteration)
+
+    def _resumed(self, element: Element, position: Position) -> Iteration:
+        """Returns the iteration of a slot as it was when the position was saved, at its first element."""
+        return self._begin(element)
 
     def close(self) -> None:
         super().close()
@@ -97,7 +101,7 @@ class Interleaved(Unary):
         self._function.cancel()
 
 
-class _PrefetchedElements(Iteration):
+class _PrefetchedIteration(Iteration):
     """An iteration that a worker runs ahead of its consumer."""
 
     __slots__ = ("ahead",)
@@ -137,7 +141,7 @@ class ParallelInterleaved(Interleaved):
         self._ready = None if is_ordered else threading.Condition()
         if self._ready is not None:
             self._most = self._cycle
-            self.input = self._source = _PrefetchedElements(self.input, 1, self._ready)
+            self.input = self._source = _PrefetchedIteration(self.input, 1, self._ready)
 
     def __next__(self) -> Element:
         if self._ready is None:
@@ -175,21 +179,14 @@ class ParallelInterleaved(Interleaved):
             self._ready.wait()
         raise self.end()
 
-    def _begin(self, element: Element) -> Any:
+    def _begin(self, element: Element) -> Iteration:
         elements = super()._begin(element)
-        busy = sum(slot is not None and isinstance(slot[1], _PrefetchedElements) for slot in self._slots)
+        busy = sum(slot is not None and isinstance(slot[1], _PrefetchedIteration) for slot in self._slots)
         return elements if busy >= self._most else self._prefetched(elements)
 
-    def _prefetched(self, elements: Iteration) -> _PrefetchedElements:
-        return _PrefetchedElements(elements, self._buffer, self._ready)
+    def _prefetched(self, elements: Iteration) -> _PrefetchedIteration:
+        return _PrefetchedIteration(elements, self._buffer, self._ready)
 
-    def restore(self, state: Position) -> None:
-        Unary.restore(self, state)
-        for index, saved in enumerate(state["slots"]):
-            if saved is not None:
-                element = tuple(saved[0])
-                elements: Iteration = Interleaved._begin(self, element)
-                if "ahead" in saved[1]:
-                    elements = self._prefetched(elements)
-                elements.restore(saved[1])
-                self._slots[index] = (element, elements)
+    def _resumed(self, element: Element, position: Position) -> Iteration:
+        iteration = super()._begin(element)
+        return self._prefetched(iteration) if "ahead" in position else iteration
