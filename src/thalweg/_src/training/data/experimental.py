@@ -116,16 +116,13 @@ def parallel_interleave(
 ) -> Transformation:
     """Returns a transformation that interleaves several datasets, produced by several threads.
 
-    sloppy: passes over a dataset whose next element is not ready
-    buffer_output_elements: the number of elements that are produced ahead of each dataset
-    prefetch_input_elements: accepted; elements of the input are pulled when their datasets begin
-
     Args:
         map_func: Function from an element to a dataset.
         cycle_length: Number of datasets that take turns.
         block_length: Number of consecutive elements taken from each input.
-        buffer_output_elements: Accepted for compatibility; it has no effect.
-        prefetch_input_elements: Accepted for compatibility; it has no effect.
+        sloppy: Whether a dataset whose next element is not ready is passed over.
+        buffer_output_elements: Number of elements produced ahead of each dataset; two blocks by default.
+        prefetch_input_elements: Accepted; elements of the input are pulled when their datasets begin.
     """
 
     def apply(dataset: Dataset) -> Dataset:

@@ -29,7 +29,7 @@ class Module(AutoTrackable):
 
     def __init__(self, name: str | None = None) -> None:
         if name is None:
-            name = _snake_case(type(self).__name__)
+            name = with_underscores(type(self).__name__)
         elif not _NAME.match(name):
             raise ValueError(f"{name!r} is not a valid module name. Module names must be valid Python identifiers.")
         self._name = name
@@ -103,6 +103,7 @@ def _leaves(value: object, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, .
         yield path, value
 
 
-def _snake_case(name: str) -> str:
+def with_underscores(name: str, after_digits: bool = True) -> str:
+    """Converts the name of a class to snake case; after a digit, a capital letter begins a word only if asked for."""
     apart = re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
-    return re.sub("([a-z0-9])([A-Z])", r"\1_\2", apart).lower()
+    return re.sub("([a-z0-9])([A-Z])" if after_digits else "([a-z])([A-Z])", r"\1_\2", apart).lower()

@@ -105,7 +105,7 @@ class VariableScope:
         self._dtype = dtypes.as_dtype(dtype)
 
     def set_use_resource(self, use_resource: bool | None) -> None:
-        """Sets whether variables are resource variables, which has no effect."""
+        """Sets whether variables are resource variables by default; None leaves that to the program's default."""
         self._use_resource = use_resource
 
     def set_regularizer(self, regularizer: Callable[..., Any] | None) -> None:

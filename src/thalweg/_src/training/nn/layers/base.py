@@ -8,7 +8,6 @@ import copy
 import functools
 import inspect
 import math
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -31,6 +30,7 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.walk import preorder
 from thalweg._src.training.checkpoint.trackable import Child, attributes_of, children_of, is_trackable
 from thalweg._src.training.nn.layers.input_spec import require_inputs
+from thalweg._src.training.nn.module import with_underscores
 from thalweg._src.training.variables.partitions import PartitionedVariable
 from thalweg._src.training.variables.replication import VariableAggregation, VariableSynchronization
 from thalweg._src.training.variables.restoration import RestoresChildren, child_added
@@ -442,8 +442,7 @@ def _is_shared(value: object) -> bool:
 
 def snake_case(name: str) -> str:
     """Converts the name of a class to snake case: BatchNormalization to batch_normalization."""
-    apart = re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
-    whole = re.sub("([a-z])([A-Z])", r"\1_\2", apart).lower()
+    whole = with_underscores(name, after_digits=False)
     return f"private{whole}" if whole.startswith("_") else whole
 
 
