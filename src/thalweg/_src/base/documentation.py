@@ -127,9 +127,10 @@ def _constructor(cls: type) -> tuple[type, list[str]]:
 
     That is a base class if there is no other constructor, or if its `*args, **kwargs` go to that of the base.
     """
-    owner, names = cls, []
     if isinstance(cls, enum.EnumMeta):
-        return owner, names
+        return cls, []
+    owner: type = cls
+    names: list[str] = []
     for base in cls.__mro__:
         for key in ("__init__", "__new__"):
             function = base.__dict__.get(key)
