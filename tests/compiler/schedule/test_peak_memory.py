@@ -116,7 +116,9 @@ def test_on_an_accelerator_only_its_own_memory_counts():
     n = tf.shape(x, name="n")
     y = tf.reshape(tf.sin(x), n)
     estimate = estimated([y], [x], device=GPU[0])
-    assert estimate.peak == 8000 + estimate.persistent and estimate.persistent == 0  # the copy of the feed, and its sine
+    assert (
+        estimate.peak == 8000 + estimate.persistent and estimate.persistent == 0
+    )  # the copy of the feed, and its sine
 
 
 def test_the_text_names_node_and_tensors():
