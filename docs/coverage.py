@@ -1,6 +1,7 @@
 """Writes docs/coverage.md: every public name of TensorFlow 1.15, covered or missing. Run it after adding names."""
 
 import gzip
+import textwrap
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,24 +17,21 @@ Every public name of TensorFlow 1.15, covered or missing; of `tf.contrib` and `t
 programs use most. `python docs/coverage.py` generates this page. `thalweg check program.py` checks one program.
 
 """
-_EAGER = "Planned: functions made of graphs."
-_RAGGED = "Planned: ragged tensors."
-_TPU = "Out of scope: there are no TPUs among the devices."
+_RAGGED = "Open: ragged tensors in specifications and batches."
+_REMOTE = "Open: eager execution on other tasks; sessions run steps there."
+_SPECS = "Open: specifications of values other than tensors."
+_TPU = "Out of scope: TPUs."
 _V2 = "Out of scope: a behaviour of TensorFlow 2."
 # Why a name is missing: for names and for all names in a namespace, of which the longest applies.
 REASONS = {
-    "tf.IndexedSlicesSpec": "Planned: with the specifications of `tf.function`.",
-    "tf.LMDBReader": "Out of scope: there is no reader of LMDB databases; TFRecord files hold the same records.",
-    "tf.RaggedTensor": _RAGGED,
+    "tf.IndexedSlicesSpec": _SPECS,
     "tf.RaggedTensorSpec": _RAGGED,
-    "tf.TensorArraySpec": "Planned: with the specifications of `tf.function`.",
+    "tf.TensorArraySpec": _SPECS,
     "tf.compat.v2": _V2,
     "tf.config.experimental": "Out of scope: settings of eager execution; sessions take theirs from ConfigProto.",
-    "tf.config.experimental_connect_to_cluster": _EAGER,
-    "tf.config.experimental_connect_to_host": _EAGER,
-    "tf.contrib": "Open: few of the published programs that are tried use it.",
-    "tf.contrib.eager": _EAGER,
-    "tf.contrib.gan": "Planned: TF-GAN, of which most needs Estimators.",
+    "tf.config.experimental_connect_to_cluster": _REMOTE,
+    "tf.config.experimental_connect_to_host": _REMOTE,
+    "tf.contrib": "Open: few of the [published programs](programs.md) use it.",
     "tf.contrib.layers": "Out of scope: the feature columns before `tf.feature_column`.",
     "tf.contrib.tensor_forest": "Out of scope: ops for decision forests.",
     "tf.data.experimental": "Open: statistics of input pipelines, and the state of iterators in Estimators.",
@@ -46,26 +44,22 @@ REASONS = {
     "tf.estimator": "Open: boosted trees.",
     "tf.io.decode_proto": "Open: messages of any type in a graph.",
     "tf.io.encode_proto": "Open: messages of any type in a graph.",
-    "tf.keras": "Planned: Keras.",
-    "tf.layers.experimental": "Planned: Keras.",
-    "tf.linalg": "Open: linear operators with circulant matrices.",
+    "tf.keras": "Open: policies of mixed precision.",
+    "tf.layers.experimental": "Open: names of Keras in `tf.layers`.",
     "tf.lookup.experimental.DenseHashTable": "Open: `tf.contrib.lookup.MutableDenseHashTable` is the same table.",
     "tf.nondifferentiable_batch_function": "Open: batches across concurrent steps.",
     "tf.profiler": "Open: `profile` accounts for operations; advice, and logs for TensorFlow's own tool, are left out.",
-    "tf.ragged": _RAGGED,
-    "tf.random.experimental": _EAGER,
+    "tf.random.experimental": "Open: random generators with a state of their own.",
     "tf.saved_model": _V2,
-    "tf.strings": _RAGGED,
     "tf.summary": "Open: summaries that are written in a step, those of `tf.contrib.summary`.",
     "tf.tpu": _TPU,
-    "tf.train": "Planned: synchronous replicas. Replicas update the variables of a cluster asynchronously.",
     "tf.train.do_quantize_training_on_graphdef": "Open: `tf.quantization` has the ops that such a graph consists of.",
     "tf.train.sdca_fprint": "Open: stochastic dual coordinate ascent, an op of linear Estimators.",
     "tf.train.sdca_optimizer": "Open: stochastic dual coordinate ascent, an op of linear Estimators.",
     "tf.train.sdca_shrink_l1": "Open: stochastic dual coordinate ascent, an op of linear Estimators.",
     "tf.user_ops": "Out of scope: an example of an op in C++; docs/extending.md has one in Python.",
     "tf.vectorized_map": "Open: `tf.map_fn` returns the same values.",
-    "tf.wrap_function": _EAGER,
+    "tf.wrap_function": "Open: `tf.function` makes functions of graphs.",
     "tf.xla.experimental.compile": "Open: sessions compile by themselves; `jit_scope` marks what is to be compiled.",
 }
 
@@ -108,7 +102,7 @@ def _reasons(space: str, names: list[str]) -> list[str]:
     by_reason: dict[str, list[str]] = defaultdict(list)
     for name in sorted(names):
         by_reason[reason(f"{space}.{name}") or ""].append(f"`{name}`")
-    return [f"- {why} {' '.join(listed)}" for why, listed in by_reason.items()]
+    return [_wrap(f"- {why} {' '.join(listed)}", "  ") for why, listed in by_reason.items()]
 
 
 def page() -> str:
@@ -130,10 +124,14 @@ def page() -> str:
     return HEAD + "\n".join(lines).rstrip() + "\n"
 
 
+def _wrap(text: str, indent: str = "") -> str:
+    return textwrap.fill(text, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
 def _block(title: str, names: list[str]) -> list[str]:
     if not names:
         return []
-    listed = " ".join(f"`{name}`" for name in sorted(names))
+    listed = _wrap(" ".join(f"`{name}`" for name in sorted(names)))
     return [f'<details markdown="1"><summary>{len(names)} {title}</summary>', "", listed, "", "</details>", ""]
 
 
