@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, fields, replace
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import click
@@ -192,17 +193,23 @@ def _write_line(line: str) -> None:
 def _serve(server: ModelServer, configured: Callable[[], list[Model]], drain_seconds: float) -> int:
     """Serves until SIGTERM or SIGINT; returns the exit status of the process."""
     is_started = False
+    signals = signal_pipe(signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    received: SimpleQueue[int] = SimpleQueue()
 
-    def receive(number: int) -> None:
-        if not is_started and number != signal.SIGHUP:
-            os._exit(_status(number))  # nothing is being answered, and a load takes as long as its model likes
+    def watch() -> None:
+        while True:
+            number = _next_signal(signals)
+            if not is_started and number != signal.SIGHUP:
+                os._exit(_status(number))  # nothing is being answered, and a load takes as long as its model likes
+            received.put(number)
 
-    signals = signal_pipe(signal.SIGTERM, signal.SIGINT, signal.SIGHUP, receive=receive)
+    # On a thread: the main one may load for ever, and another thread may get a signal that follows another one soon.
+    threading.Thread(target=watch, name="thalweg signals", daemon=True).start()
     server.start()
     is_started = True
     lines = [f"{name}: {server.describe(name)}" for name in server.manager.models()]
     _announce(lines, server.options.host, server.port, server.rest_api_port)
-    while (number := _next_signal(signals)) == signal.SIGHUP:
+    while (number := received.get()) == signal.SIGHUP:
         with _reporting():
             server.reload(configured())
     status = _status(number)

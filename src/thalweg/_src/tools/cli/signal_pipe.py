@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
 
 
-def signal_pipe(*numbers: int, receive: Callable[[int], None] = lambda _: None) -> int:
+def signal_pipe(*numbers: int) -> int:
     """Returns the end of a pipe from which the numbers of received signals are read, one byte each.
-
-    receive: is called with the number of each signal, on the main thread
 
     No signal is missed, even one that arrives just before the main thread blocks. What the parent process had this one
     ignore, such as SIGHUP under `nohup`, stays ignored.
@@ -21,5 +18,5 @@ def signal_pipe(*numbers: int, receive: Callable[[int], None] = lambda _: None) 
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     for number in numbers:
         if number == signal.SIGCHLD or signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, lambda number, _: receive(number))
+            signal.signal(number, lambda number, _: None)
     return reader
