@@ -373,3 +373,15 @@ def test_bound_datasets_are_freed_without_garbage_collection():
             assert len(alive) < 10
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_a_repeated_dataset_that_fails_is_repeated(batched):
+    with tf.Graph().as_default(), tf.Session() as session:
+        dataset = Dataset.range(2).map(lambda x: tf.reshape(x, [1 + 6 * x])).repeat()
+        element = (dataset.batch(3) if batched else dataset.skip(1)).make_one_shot_iterator().get_next()
+        for _ in range(3):
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                session.run(element)
+            if not batched:
+                session.run(element)

@@ -392,13 +392,18 @@ class Repeated(Unary):
         end = len(out) + count
         while self.done != self._count:
             before = len(out)
-            self.input.take(end - before, out)
+            try:
+                self.input.take(end - before, out)
+            except BaseException:
+                self._has_yielded = True
+                raise
             self._has_yielded = self._has_yielded or len(out) > before
             if len(out) == end or not self._begin_again():
                 break
 
     def _begin_again(self) -> bool:
         """Restarts at the first element; returns False if there is none, since repeating an empty dataset must end."""
+        # An error counts as an element: a dataset that fails at once is not empty, and is repeated, as by TensorFlow.
         if not self._has_yielded and self._count < 0:
             return False
         self.done += 1
@@ -498,6 +503,9 @@ class Distinct(Unary):
         super().restore(state)
         self.seen = set(state["seen"])
 
+
+# An iteration that takes several elements at once (`take`) appends those before an error and then raises it. Callers
+# count what was appended, not what was asked for, so that the position stays right when an error is ignored.
 
 # -- several inputs ---------------------------------------------------------------------------------------------------
 
