@@ -28,6 +28,12 @@ class Batched(Unary):
         self._functions = [bound_map.function() for bound_map in maps]
         self._batched_maps = None if self.refs is None else BatchedMaps(self.refs, maps)
 
+    # Late materialization and map vectorization: the input yields references, which shuffle, take and repeat reorder
+    # without touching the elements; the deferred maps then run once on the whole batch. That is the same as mapping
+    # each element first, because deferred maps are stateless and have a batching rule for every operation, and because
+    # what lies between them and the batch only selects elements. What cannot be computed so, elements of different
+    # shapes or one that fails, falls back to one call per element for good: these raise the error of the element, at
+    # its place. References are released in any case; a row that is not would never be reused.
     def __next__(self) -> Element:
         elements: list[Any] = []
         try:

@@ -42,6 +42,7 @@ class Cached(Unary):
             for element in self.input:
                 self.held.append(element)
                 return element
+            # Only a complete iteration becomes the cache: one that was given up would hide the remaining elements.
             self.writing, self.at, self.dataset.memory = False, len(self.held), self.held
             self.input.close()
             raise StopIteration
@@ -129,6 +130,11 @@ class PrefetchBuffer:
         with self._changed:
             self._call()
 
+    # Either a worker runs, or there is nothing for it to do: the buffer is full, the source has ended, or it is paused
+    # or closed. Both sides change that under the lock, the worker when it has stored an element, the consumer when it
+    # has taken one, so no wake-up is lost, and a full buffer holds no thread: a pipeline with many buffers, such as a
+    # parallel interleave, needs threads only for what makes progress. The source is called without the lock, and by one
+    # worker at a time, since `_at_work` is set before the worker starts.
     def _call(self) -> None:
         idle = not (self._at_work or self._ended or self._closed or self._paused)
         if idle and len(self._outcomes) < self._size:

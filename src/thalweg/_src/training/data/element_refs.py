@@ -87,6 +87,9 @@ class RecordRefs(ElementRefs):
         self._rows: Array | None = None
         self._free: list[int] = []  # the row freed last is reused first, since it is in the cache
 
+    # Rows are reused from a free list, the one freed last first. A reference is valid from `put` to `release`, and held
+    # by one holder at a time, the shuffle buffer or the batch being made. Records of another length, or too long ones,
+    # are referenced by their bytes: `all_indices` then turns false for good, and callers look at each reference.
     def put(self, records: Array | list[bytes]) -> list[Any]:
         """Stores records and returns their references; rows of an array are copied, since it may change afterwards."""
         if isinstance(records, list):

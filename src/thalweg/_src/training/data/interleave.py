@@ -33,6 +33,10 @@ class Interleaved(Unary):
             raise invalid(f"cycle_length must be greater than zero, but is {cycle}")
         return cycle, block
 
+    # The order is a function of the input alone: the cycle has a fixed number of slots, visited in rotation, a block of
+    # elements at each visit. A slot whose dataset has ended gives up the rest of its block and is refilled at its next
+    # visit, as in TensorFlow, so that the position is the slots with their inner positions, the current slot, and how
+    # much of its block is taken. The input element of a slot is kept: a restored slot calls the function with it again.
     def __next__(self) -> Element:
         while not self.closed:
             slot = self._slots[self.at]
@@ -138,6 +142,10 @@ class ParallelInterleaved(Interleaved):
         self._buffer, is_ordered = self._block, dataset.is_ordered  # elements of one dataset
         if len(dataset.values) > 3:
             self._buffer, is_ordered = dataset.integer(3, "buffer_output_elements", 1), not dataset.values[4]
+        # In order: each slot has a buffer that a worker fills, and the consumer waits for the buffer of the slot whose
+        # turn it is. The others go on meanwhile, up to the size of a buffer, which bounds memory. Slots beyond the
+        # number of parallel calls are read by the consumer itself. Without order, one condition is shared by all
+        # buffers: the consumer waits for any of them, and a slow dataset delays only its own elements.
         self._ready = None if is_ordered else threading.Condition()
         if self._ready is not None:
             self._most = self._cycle

@@ -168,6 +168,8 @@ class BoundDataset:
 
     def element_refs(self) -> ElementRefs | None:
         """Returns the references of such an iteration, or None if it would yield the elements themselves."""
+        # Records are stored as rows only if all of them reach a batch: the batch releases the rows that it has used,
+        # and those of elements that are dropped on the way would never be reused.
         source, drops = self, False
         while not source._is_source():
             drops |= source.definition.iteration_type.drops

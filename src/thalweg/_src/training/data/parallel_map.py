@@ -121,6 +121,13 @@ class ParallelMapped(Unary):
         cost = min(cost, _LONGEST)
         self._cost = cost if self._cost is None else 0.8 * self._cost + 0.2 * cost
 
+    # Invariants, under the lock: at most one worker pulls from the input, since iterations are not thread-safe; the
+    # calls are in the order in which their elements were pulled; and no more than `_most` of them are unfinished or not
+    # handed on, which is the backpressure: a slow consumer stops the pulling, and holds no thread. A worker hands the
+    # pulling on before it calls the function, so that pulling overlaps with calls. The consumer removes a call before
+    # it pulls again, hence a place becomes free even when the result was an error. Positions are taken while nothing is
+    # pulled: the elements before the input's position are then those handed on or held by pending calls.
+
     # -- workers ------------------------------------------------------------------------------------------------------
 
     def _may_pull(self) -> bool:

@@ -148,6 +148,9 @@ def _source_of_seeds(dataset: BoundDataset) -> Stream:
     """Returns the stream that seeds each order: per iterator, or shared by all if the order is not reshuffled."""
     if dataset.origin is not None and not dataset.options["again"]:
         dataset = dataset.origin
+    # With reshuffling, each iterator has its own stream of seeds, and each of its iterations draws the next two:
+    # `repeat` then gives another order each time, the same ones for each new iterator. Without it, one stream per
+    # dataset that is never advanced gives the same order always, also when the seeds were chosen at random.
     with dataset._lock:
         if dataset.memory is None:
             dataset.memory = seeded(dataset, 1)
@@ -180,6 +183,13 @@ class Shuffled(Unary):
             else:
                 self._stream = Stream.at(dataset.memory.state())
 
+    # TensorFlow's algorithm, so that equal seeds give equal orders: the buffer is a ring of `buffer_size` slots; each
+    # new element fills the free slot, one random number chooses the slot of the result, and the element at the start of
+    # the ring moves there, which frees the start. At the end the rest is drawn without refilling. Each result takes
+    # exactly one number, in the order of the results. That allows `take` to draw numbers for a whole batch at once, to
+    # read ahead in the input where that has no visible effect, and to keep references instead of elements: none of it
+    # changes which number chooses which slot. An error of the input is raised after the elements that were read before
+    # it, as if they had been read one by one.
     def __next__(self) -> Element:
         start = self.start
         if not self.ended and (self._at < len(self._fresh) or self._read(1)):

@@ -161,6 +161,10 @@ def vectorized(function: Function, decoded_argument: Tensor | None = None) -> Ve
 
     decoded_argument: a tensor computed from the argument, which replaces it as argument
     """
+    # Sound only for functions whose calls do not depend on each other, hence no state, no control flow and no control
+    # inputs. Each tensor of the function is an operand: batched, with a new first dimension, or one value for all
+    # elements. Operations are visited in the order of the graph, so that inputs come before their users. All results
+    # must be batched: one that does not depend on the element would lack the batch dimension.
     operations = function.graph.operations
     if function.is_stateful or len(operations) > _MAX_OPERATIONS or not function._arguments:
         return None
