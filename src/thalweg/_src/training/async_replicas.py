@@ -53,6 +53,10 @@ class AsyncReplicasOptimizer(WrappingOptimizer):
         anchor = no_op()
         with colocate_with(anchor):
             self._staleness, self._num_dropped = self._local("staleness"), self._local("num_dropped")
+        # Staleness is the difference of two reads of the global step, so the first one must precede every read of a
+        # variable that the gradients depend on (`READ_FIRST`): the compiler orders all other reads of the step after
+        # it. An update between it and them is counted although they see it, which errs on the safe side; read later,
+        # it would miss updates that the gradients do not contain.
         with name_scope(None, self._name), global_step.graph._attr_scope({READ_FIRST: True}):
             seen = global_step.read_value()
         computed = [grad.values if isinstance(grad, IndexedSlices) else grad for grad, _ in pairs]
@@ -86,6 +90,9 @@ class AsyncReplicasOptimizer(WrappingOptimizer):
         def measure() -> Tensor:
             return cast(global_step.read_value() - seen, dtypes.int64)  # type: ignore[no-any-return]
 
+        # Without a bound the age is only reported, and may be outdated by the time of the update. With a bound, check
+        # and update are one critical section for all workers, since the global step must not grow in between. The lock
+        # depends on the gradients: it is held for the update, not for the computation.
         if self._bound is None:
             age = measure()
             with control_dependencies([age]):

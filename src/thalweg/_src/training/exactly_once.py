@@ -88,6 +88,11 @@ class ExactlyOnceOptimizer(WrappingOptimizer):
                 use_resource=True,
                 name=f"{self._name}/record",
             )
+        # The record is one of the variables that the transaction updates. If a step fails, or its result is lost, the
+        # number in the record says whether its updates were applied, since both became visible together; a repeated
+        # step with that number, or a lower one, undoes its transaction. The record is in checkpoints too, so that after
+        # a restore exactly the updates that the variables have lost count as not applied. The gradients come first:
+        # the transaction is then short, and a step that fails while it computes them leaves no record.
         with name_scope(None, self._name), device(beside.device):
             row = constant(replica, dtypes.int64)
             self._claim = claim_updates_op(record.handle, row)
@@ -134,6 +139,9 @@ class ExactlyOnceHook(SessionRunHook):
             self._claim, self._number = session.run(self._optimizer.claim).tolist()
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
+        # A monitored session repeats a call of `run` in a new session after a failure. The numbers of the runs in a
+        # call are therefore counted from the first number of the call: the repetition gets the numbers of the first
+        # attempt, and those runs that were applied before are skipped. A new call goes on after the last number.
         call = current_call()
         if call is None or call is not self._call:
             self._call, self._first, self._runs = call, self._number + 1, 0

@@ -109,6 +109,11 @@ class SyncReplicasOptimizer(WrappingOptimizer):
         with name_scope(None, self._name):
             with device(global_step.device):
                 self._group = self._create_group()
+            # A gradient carries the round in which its replica read the variables. Accumulators compare it with their
+            # own round, which the chief's take increments, so that a late gradient of a backup worker is dropped at
+            # each variable, without a message between them. A replica arrives only after all its gradients have been
+            # delivered: once the group has counted enough arrivals, every accumulator has enough gradients. Counting
+            # gradients per variable instead would let one variable begin a round that another has not ended.
             step = cast(self._local_step, dtypes.int64)
             accumulators = [_Accumulator(grad, variable) for grad, variable in pairs]
             with get_default_graph()._attr_scope(self._origin()):
@@ -144,6 +149,10 @@ class SyncReplicasOptimizer(WrappingOptimizer):
         """Adds the step that applies the gradients of a round, and the runner that repeats it."""
         step = self._global_step
         with device(step.device), name_scope(""):
+            # The order take, apply, open is the barrier. Replicas wait for the next round, so none reads a variable
+            # before all updates of this round are applied: opening the round earlier would mix variables of two
+            # rounds in one gradient. The arrivals guarantee that gradients are present, hence the 1 in take(): it must
+            # not wait again, and the mean is over whatever has arrived, backup workers that were in time included.
             round_ = ops.replica_group_take_op(self._group)
             with control_dependencies([round_]):
                 means = [(accumulator.take(), accumulator.variable) for accumulator in accumulators]
@@ -168,6 +177,9 @@ class SyncReplicasOptimizer(WrappingOptimizer):
             now = cast(step, dtypes.int64)
             self._round = ops.replica_group_round_op(self._group, now)
             first = ops.replica_group_start_op(self._group, now)
+        # A chief that starts again, possibly from an older checkpoint, begins with a number above all earlier rounds.
+        # Accumulators are reset to it, so that gradients of the time before, in flight or already added, are stale by
+        # their number. The global step itself could not serve as the round, since a restored one goes back.
         self.local_step_init_op = self._local_step.assign(cast(self._round, dtype), read_value=False)
         resets = [accumulator.reset(first) for accumulator in accumulators]
         self.chief_init_op = control.group(*resets, self._local_step.assign(cast(first, dtype), read_value=False))

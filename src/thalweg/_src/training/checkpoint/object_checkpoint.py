@@ -290,6 +290,11 @@ class CheckpointLoadStatus(LoadStatus):
         else:
             self._restore_states(self._match(get_default_graph()).attributes())
 
+    # Deferred restoration. In eager execution a restore takes place at once for the objects that exist, and for others
+    # when they join (`variables/restoration.py`). What is still to be restored is the set of keys in `_missing`. Each
+    # matched object refers to the statuses that wait below it, and the pending table only weakly: a status lives as
+    # long as an object that can still get children, and no longer. An older status is ended only if the newer one
+    # covers all its keys; otherwise its values could still be the newest of some object.
     def _supersede(self) -> None:
         """Ends older restorations of these objects that have no value which this one has not."""
         for older in {status for pending in self._pending_statuses(self._match(eager_graph())) for status in pending}:

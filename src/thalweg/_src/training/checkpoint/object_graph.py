@@ -70,6 +70,11 @@ def _escaped(name: str) -> str:
 # -- walking ----------------------------------------------------------------------------------------------------------
 
 
+# Keys of a checkpoint are paths: the names of edges from the root, in breadth-first order. An object that several paths
+# reach is saved once, under the first of them, which is a shortest one. Two programs whose objects have the same edges
+# therefore agree on keys whatever the order in which they created variables; matching (below) follows edges, not keys,
+# and so finds objects as well whose shortest path has changed. Objects are told apart by identity, since variables may
+# be equal; the walk keeps a reference to each, so that no id is reused while it lasts.
 @dataclass(slots=True)
 class Walk:
     """All objects below a root in breadth-first order, with the path by which each is first reached."""
@@ -192,6 +197,9 @@ class Match:
 
 def matched(root: object, message: Any) -> Match:
     """Matches the objects below a root with a checkpoint's object graph, by the names of edges."""
+    # A breadth-first search of the saved graph, in step with the program's objects. An edge that only one side has ends
+    # its branch, which makes partial restores and additional objects possible. Slots come last: they hang on a pair of
+    # optimizer and variable, and both may be reached by edges in any order.
     match = Match(message, walk(root))
     match.bind(0, root)
     waiting = deque([0])

@@ -159,6 +159,11 @@ def _saveables(name: str, item: object) -> Iterator[SaveableObject]:
 # -- operations -------------------------------------------------------------------------------------------------------
 
 
+# A checkpoint is an index, which maps names to slices of tensors, and data files, one per shard. The partitions of a
+# variable are saved under the name of the whole, each with its slice specification: a restore reads any slice of the
+# whole, whatever the partitions were when it was saved. With `sharded` each task writes its own variables next to it
+# under a temporary prefix; the merge, which depends on all writes, moves the files and writes the index last. A prefix
+# without an index is no checkpoint, so that an interrupted save leaves the previous one as it was.
 @dataclass(frozen=True, slots=True)
 class SaverNames:
     """The names of a graph's save and restore tensors."""

@@ -103,6 +103,9 @@ class CollectiveAllReduce(CrossDeviceOps):
         """Reduces slices: their rows as a dense tensor, and how often each row occurs, so that the others stay out."""
         if self._workers == 1:
             return _as_list(broadcast_copies(reduced(reduce_op, list(values)), places))
+        # Workers do not know the indices of each other, and an all-reduce needs equal shapes. So the rows are scattered
+        # into a dense tensor, and a second reduction counts in how many slices each row occurs: the result has the rows
+        # with a count, also those whose sum is zero, and an optimizer leaves the others untouched.
         rows, counts, shapes = [], [], []
         for value, place in zip(values, places):
             with placed_on(place):

@@ -192,6 +192,11 @@ def call_in_threads(
     def call(index: int) -> Callable[[], Any]:
         return lambda: fn(*value_of(index, args), **value_of(index, kwargs))
 
+    # Replicas run to their next merge call one after another, each until it pauses or returns; then the call is made
+    # once with the arguments of all, and the answers let them go on. One thread runs at a time, so that the graph needs
+    # no locks here, and names and random seeds of operations do not depend on scheduling. The function must make the
+    # same merge calls in each replica, in the same order: that is checked, since a replica without a partner would
+    # otherwise wait forever.
     threads = [
         _ReplicaThread(strategy, index, first_id + index, place, call(index), variables.creator(index))
         for index, place in enumerate(places)

@@ -33,6 +33,15 @@ from thalweg._src.training.variables.variables import Variable
 _REDUCED = (state.assign_variable_op, state.assign_add_variable_op, state.assign_sub_variable_op)
 
 
+# The invariant of mirrored variables: all copies are equal between steps. They start from one initial value, and every
+# write goes to all copies with the same argument, because a write in a replica is a merge call that aggregates the
+# arguments of all replicas first. A write whose arguments cannot be aggregated is refused rather than applied to the
+# copy of one replica. Three contexts address copies: a replica its own one, `update` the one that it is updating, and
+# the cross-replica context all of them for writing, the first one for reading. Variables that are synchronized on read
+# give the invariant up: replicas write their own copies without communication, and the aggregation of all copies is
+# the value outside of replicas, as counters and metrics need it.
+
+
 class DistributedVariable(Variable):
     """A variable with one copy per device: a replica reads its own copy, an update writes all of them."""
 
@@ -216,6 +225,8 @@ class DistributedVariable(Variable):
         if self.primary._handle.is_eager:
             return Mirrored([identity(written) for written in writes])
         results = []
+        # A result depends on the writes of all copies: a reader that goes on with it in another replica's context must
+        # not see a copy from before the write.
         with control_dependencies(writes):
             for copy, written in zip(self.values, writes):
                 with colocate_with(copy.op, ignore_existing=True):

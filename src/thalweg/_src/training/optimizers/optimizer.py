@@ -210,6 +210,8 @@ class Optimizer:
         name: str | None = None,
     ) -> Any:
         """Returns the operation that sums the gradients of all replicas and updates all copies of each variable."""
+        # One reduction for all gradients: strategies fuse them, and every copy of a variable gets the same sum. Copies
+        # that start equal and get equal updates stay equal, which is all that keeps mirrored variables consistent.
         sums = distribution.extended.batch_reduce_to("SUM", grads_and_vars)
         return self._apply_sums(distribution, sums, [variable for _, variable in grads_and_vars], global_step, name)
 
@@ -242,6 +244,10 @@ class Optimizer:
 
     def _update_all(self, grads_and_vars: list[tuple[Any, Any]]) -> list[Any]:
         """Returns the updates of variables; in eager execution, one operation updates as many as it can."""
+        # Fused updates: eager execution pays per operation, so that variables of one type on one device are updated by
+        # one operation over lists of tensors. It computes what single updates do, element by element. Sparse gradients
+        # and constraints need operations of their own, and a subclass that overrides how single updates are made is
+        # left alone (`_updates_together`). In a graph single updates are kept, since the compiler fuses those itself.
         updates: list[Any] = []
         if stacks.is_plain and _updates_together(type(self)):  # type: ignore[arg-type]
             together, grads_and_vars = _alike(grads_and_vars)
@@ -303,6 +309,9 @@ class Optimizer:
 
     def _resource_apply_sparse_duplicate_indices(self, grad: Tensor, handle: Variable, indices: Tensor) -> Any:
         """Returns the update of rows with possibly repeated indices; sums the rows of equal indices first."""
+        # The gradient of a row that was gathered several times is the sum of its rows. Optimizers are not linear in the
+        # gradient (Adagrad adds its square, momentum decays once per update), so that updating per occurrence would be
+        # another algorithm. A linear one, such as plain gradient descent, overrides this method and saves the sum.
         summed, rows = _sum_equal_indices(grad, indices)
         if self._overrides("_apply_sparse", "_resource_apply_sparse"):
             return self._apply_sparse(IndexedSlices(summed, rows), handle)

@@ -317,6 +317,8 @@ class AdamOptimizer(Optimizer):
         self, grad: Tensor, var: Variable, indices: Tensor, scatter_add: Callable[..., Any]
     ) -> Any:
         """Returns the update of the whole variable: the moments of all rows decay, so all rows move."""
+        # TensorFlow's sparse Adam is not lazy: rows without a gradient move by their old momentum. A scattered dense
+        # gradient, zero in these rows, therefore gives the same numbers, in one fused update.
         return AdamOptimizer._resource_apply_dense(self, self._as_dense(grad, var, indices), var)
 
     def _resource_scatter_add(self, x: Variable, i: Tensor, v: Tensor) -> Tensor:
