@@ -19,7 +19,9 @@ _rules: dict[str, list[Rule]] = {}
 def simplify(step: StepGraph) -> None:
     """Applies the rules in topological order, so that inputs are simplified first."""
     rewrite = Rewrite(step)
-    waits: dict[Output, list[Node]] = {}  # control inputs that consumers inherit from a removed Identity
+    # Control inputs that consumers inherit from a removed Identity, and from constants that a removed node took. A node
+    # that is fetched, or that others wait for, has users that inherit nothing: it stays.
+    waits: dict[Output, list[Node]] = {}
     awaited = {*step.roots(), *(control for node in step.nodes for control in node.controls)}
     for node in step.nodes:
         if waits:
@@ -33,11 +35,17 @@ def simplify(step: StepGraph) -> None:
             continue
         if node.controls:
             continue  # its order is observable
-        for rule in _rules.get(node.type, ()):
+        rules = _rules.get(node.type, ())
+        late = _awaited_by_constants(node) if rules else []
+        if late and node in awaited:
+            continue
+        for rule in rules:
             result = rule(node)
             if result is not None:
                 output = Output(result, 0) if isinstance(result, Node) else result
                 rewrite.outputs[Output(node, 0)], rewrite.nodes[node] = output, output.node
+                if late:
+                    waits[Output(node, 0)] = late
                 break
     rewrite.apply()
 
@@ -49,6 +57,15 @@ def rule(*types: str) -> Callable[[Rule], Rule]:
         return function
 
     return register
+
+
+def _awaited_by_constants(node: Node) -> list[Node]:
+    return [control for output in node.inputs if output.node.type == "Const" for control in output.node.controls]
+
+
+def _is_ordered(node: Node) -> bool:
+    """Returns whether a node waits for others, itself or by a constant that it takes."""
+    return bool(node.controls or _awaited_by_constants(node))
 
 
 def _is_static(shape: Shape) -> bool:
@@ -117,7 +134,7 @@ def square(node: Node) -> Node | None:
 @rule("Neg", "LogicalNot", "Conj", "InvertPermutation")
 def undone(node: Node) -> Output | None:
     inner = node.inputs[0].node
-    return inner.inputs[0] if inner.type == node.type and not inner.controls else None
+    return inner.inputs[0] if inner.type == node.type and not _is_ordered(inner) else None
 
 
 @rule("Cast")
@@ -135,7 +152,7 @@ def reshape_to_same(node: Node) -> Output | None:
 @rule("Reshape")
 def reshape_of_reshape(node: Node) -> Output | Node | None:
     inner = node.inputs[0].node
-    if inner.type in ("Reshape", "Squeeze", "ExpandDims") and not inner.controls:
+    if inner.type in ("Reshape", "Squeeze", "ExpandDims") and not _is_ordered(inner):
         if _is_static(node.shapes[0]) and inner.input_shape(0) == node.shapes[0]:
             return inner.inputs[0]
         return node.like(node.type, [inner.inputs[0], *node.inputs[1:]], node.attrs)
@@ -150,7 +167,7 @@ def transpose_back(node: Node) -> Output | None:
     if node.input_shape(0) is not None and permutation.tolist() == list(range(permutation.size)):
         return node.inputs[0]
     inner = node.inputs[0].node
-    before = inner.constant(1) if inner.type == "Transpose" and not inner.controls else None
+    before = inner.constant(1) if inner.type == "Transpose" and not _is_ordered(inner) else None
     if before is not None and before[permutation].tolist() == list(range(permutation.size)):
         return inner.inputs[0]
     return None
@@ -187,7 +204,12 @@ def absorb_transpose(node: Node) -> Node | None:
     inputs, attrs = list(node.inputs), dict(node.attrs)
     for index, flag in enumerate(flags):
         inner = node.inputs[index].node
-        if inner.type == "Transpose" and not inner.controls and not node.dtypes[0].is_complex and _swaps_last(inner):
+        if (
+            inner.type == "Transpose"
+            and not _is_ordered(inner)
+            and not node.dtypes[0].is_complex
+            and _swaps_last(inner)
+        ):
             inputs[index] = inner.inputs[0]
             attrs[flag] = not attrs[flag]
     return node.like(node.type, inputs, attrs) if inputs != node.inputs else None
