@@ -325,7 +325,7 @@ def test_position_of_another_dataset():
         session.run([one.initializer, other.initializer])
         saveables = [tf.data.experimental.make_saveable_from_iterator(iterator) for iterator in (one, other)]
         position = session.run(saveables[1].specs[0].tensor)
-        with pytest.raises(tf.errors.InvalidArgumentError, match="not one of this dataset"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="does not fit this dataset"):
             session.run(saveables[0].restore([tf.constant(position)], None))
         assert len(take(session, one.get_next())) == 9
 

@@ -77,7 +77,7 @@ def _entries(value: dict[Any, Any]) -> Iterator[Child]:
         if not is_trackable(item):
             continue
         if not isinstance(key, str):
-            raise ValueError(f"a dictionary in a checkpoint needs strings as keys, {key!r} is not one: {value!r}")
+            raise ValueError(f"the keys of a dictionary in a checkpoint must be strings, received {key!r} in {value!r}")
         yield key, item
 
 

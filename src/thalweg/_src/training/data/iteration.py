@@ -298,7 +298,7 @@ class Iteration:
             self.restore(tree["state"])
             pending = tree["made"]
         except (KeyError, TypeError, IndexError, AttributeError) as error:
-            raise invalid(f"the saved position is not one of this dataset: {type(error).__name__}: {error}") from None
+            raise invalid(f"the saved position does not fit this dataset: {type(error).__name__}: {error}") from None
         return None if pending is None else tuple(pending)
 
 

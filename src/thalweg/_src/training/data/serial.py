@@ -133,7 +133,7 @@ def decode(data: bytes, from_tree: Convert | None = None) -> Any:
     """Parses a serialized tree; from_tree: the inverse of `tree_of`."""
     reader = _PositionReader(data, from_tree)
     if reader.take(min(len(_MAGIC), len(data))) != _MAGIC:
-        raise _corrupt("it does not start like one")
+        raise _corrupt("its first bytes are wrong")
     try:
         tree = reader.read()
     except (ValueError, TypeError, KeyError, OverflowError, MemoryError) as error:

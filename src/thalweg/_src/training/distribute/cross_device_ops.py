@@ -109,7 +109,7 @@ class CrossDeviceOps:
         self, reduce_op: ReduceOp, per_replica_value: DistributedValues, destinations: object
     ) -> Any:
         """Reduces one value; subclasses define it."""
-        raise NotImplementedError(f"{type(self).__name__} defines no reduce_implementation")
+        raise NotImplementedError(f"{type(self).__name__} does not define reduce_implementation")
 
     def batch_reduce_implementation(
         self, reduce_op: ReduceOp, value_destination_pairs: Sequence[tuple[Any, Any]]

@@ -65,7 +65,7 @@ class StrategyExtended:
     @property
     def worker_devices(self) -> tuple[str, ...]:
         """The devices of the replicas of this process."""
-        raise NotImplementedError(f"{type(self).__name__} defines no worker_devices")
+        raise NotImplementedError(f"{type(self).__name__} does not define worker_devices")
 
     @property
     def parameter_devices(self) -> tuple[str, ...]:
@@ -160,7 +160,7 @@ class StrategyExtended:
         return self._call_for_each_replica(fn, tuple(args), dict(kwargs or {}))
 
     def _call_for_each_replica(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} defines no _call_for_each_replica")
+        raise NotImplementedError(f"{type(self).__name__} does not define _call_for_each_replica")
 
     def _require_cross_replica(self, method: str) -> None:
         mode = current_mode()

@@ -297,7 +297,7 @@ class Optimizer:
     def _resource_apply_dense(self, grad: Tensor, handle: Variable) -> Any:
         """Returns the update of a variable by a dense gradient."""
         if type(self)._apply_dense is Optimizer._apply_dense:
-            raise NotImplementedError(f"{type(self).__name__} defines no update by dense gradients")
+            raise NotImplementedError(f"{type(self).__name__} does not define an update by dense gradients")
         return self._apply_dense(grad, handle)
 
     def _resource_apply_dense_together(self, grads: Sequence[Any], variables: Sequence[Any]) -> Any:
@@ -323,7 +323,7 @@ class Optimizer:
     def _resource_apply_sparse(self, grad: Tensor, handle: Variable, indices: Tensor) -> Any:
         """Returns the update of distinct rows of a variable."""
         if type(self)._apply_sparse is Optimizer._apply_sparse:
-            raise NotImplementedError(f"{type(self).__name__} defines no update by sparse gradients")
+            raise NotImplementedError(f"{type(self).__name__} does not define an update by sparse gradients")
         return self._apply_sparse(IndexedSlices(grad, indices), handle)
 
     def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Any:

@@ -87,7 +87,7 @@ class FeatureColumn:
     @property
     def name(self) -> str:
         """The name, by which columns are sorted and their variables named."""
-        raise NotImplementedError("a column has a name")
+        raise NotImplementedError(f"{type(self).__name__} does not define name")
 
     @property
     def scope(self) -> str:
@@ -97,11 +97,11 @@ class FeatureColumn:
     @property
     def parse_example_spec(self) -> dict[str, Any]:
         """The features for `tf.io.parse_example`."""
-        raise NotImplementedError("a column says what it reads")
+        raise NotImplementedError(f"{type(self).__name__} does not define parse_example_spec")
 
     def transform(self, features: Features) -> Any:
         """Returns the transformed feature."""
-        raise NotImplementedError("a column transforms its feature")
+        raise NotImplementedError(f"{type(self).__name__} does not define transform")
 
 
 class DenseColumn(FeatureColumn):
@@ -110,7 +110,7 @@ class DenseColumn(FeatureColumn):
     @property
     def variable_shape(self) -> Sequence[int]:
         """The shape of one example."""
-        raise NotImplementedError("a dense column has a shape")
+        raise NotImplementedError(f"{type(self).__name__} does not define variable_shape")
 
     @property
     def size(self) -> int:
@@ -119,7 +119,7 @@ class DenseColumn(FeatureColumn):
 
     def dense(self, features: Features, collections: Sequence[str] | None = None, trainable: bool = True) -> Tensor:
         """Returns the dense tensor of all examples."""
-        raise NotImplementedError("a dense column gives numbers")
+        raise NotImplementedError(f"{type(self).__name__} does not define dense")
 
 
 class CategoricalColumn(FeatureColumn):
@@ -128,7 +128,7 @@ class CategoricalColumn(FeatureColumn):
     @property
     def num_buckets(self) -> int:
         """The number of categories."""
-        raise NotImplementedError("a categorical column has a number of categories")
+        raise NotImplementedError(f"{type(self).__name__} does not define num_buckets")
 
     def sparse(self, features: Features) -> IdsAndWeights:
         """Returns the ids and weights of all examples."""

@@ -59,7 +59,7 @@ class _KeyedColumn(CategoricalColumn):
 
     def _ids(self, values: Tensor) -> Any:
         """Returns the ids of categories."""
-        raise NotImplementedError("a categorical column numbers its categories")
+        raise NotImplementedError(f"{type(self).__name__} does not define _ids")
 
 
 def _key_type(key: str, dtype: DTypeLike) -> Any:

@@ -298,7 +298,7 @@ class Layer(RestoresChildren):
 
     def compute_output_shape(self, input_shape: ShapeLike) -> Any:
         """Returns the shape of the outputs for inputs of a shape."""
-        raise NotImplementedError(f"{type(self).__name__} defines no compute_output_shape")
+        raise NotImplementedError(f"{type(self).__name__} does not define compute_output_shape")
 
     def apply(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """Calls the layer; a deprecated form of `__call__`."""
