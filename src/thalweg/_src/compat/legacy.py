@@ -176,7 +176,7 @@ def msort(a: Any) -> Any:
 
 
 def issubclass_(arg1: Any, arg2: Any) -> bool:
-    """Returns whether a class is a subclass of another, False if it is no class."""
+    """Returns whether a class is a subclass of another, False if it is not a class."""
     return isinstance(arg1, type) and issubclass(arg1, arg2)
 
 
@@ -290,7 +290,7 @@ def _restore(module: ModuleType) -> None:
         for name, target in REMOVED.get(module.__name__, {}).items():
             owner, last = _owner(module, name)
             if not hasattr(owner, last):
-                _set(owner, last, _found(module, target))
+                _set(owner, last, _resolve(module, target))
         for name, wrap in _WRAPPED.get(module.__name__, {}).items():
             setattr(module, name, wrap(getattr(module, name)))
 
@@ -300,7 +300,7 @@ def _owner(module: ModuleType, name: str) -> tuple[Any, str]:
     return functools.reduce(getattr, path, module), last
 
 
-def _found(module: ModuleType, target: str) -> Any:
+def _resolve(module: ModuleType, target: str) -> Any:
     place, colon, name = target.rpartition(":")
     owner = import_module(place) if colon else module
     return functools.reduce(getattr, name.split("."), owner) if name else owner
@@ -373,9 +373,9 @@ class _Renamed(Loader):
 
 def is_removed(name: str) -> bool:
     """Returns whether a name, with its module, has been removed from what is installed here and can be restored."""
-    parts = name.split(".")
-    for count in range(1, len(parts) + 1):
-        module, inside = ".".join(parts[:count]), ".".join(parts[count:])
+    components = name.split(".")
+    for count in range(1, len(components) + 1):
+        module, inside = ".".join(components[:count]), ".".join(components[count:])
         if module in MODULES and _is_missing(module):
             return True
         if inside in REMOVED.get(module, {}):
@@ -416,14 +416,14 @@ def hint(error: BaseException) -> str | None:
 def _names(error: BaseException, text: str) -> list[str]:
     """Returns the names that an error says are missing, each with its module."""
     if isinstance(error, AttributeError):
-        if found := re.match(r"module '([\w.]+)' has no attribute '(\w+)'", text):
-            return [f"{found[1]}.{found[2]}"]
-        if found := re.match(r"`np\.(\w+)` was removed", text):
-            return [f"numpy.{found[1]}"]
+        if match := re.match(r"module '([\w.]+)' has no attribute '(\w+)'", text):
+            return [f"{match[1]}.{match[2]}"]
+        if match := re.match(r"`np\.(\w+)` was removed", text):
+            return [f"numpy.{match[1]}"]
         owner = error.obj if isinstance(error.obj, type) else type(error.obj)
         return [f"{cls.__module__}.{cls.__name__}.{error.name}" for cls in owner.__mro__]
     if isinstance(error, ImportError):
-        if found := re.match(r"cannot import name '(\w+)' from '([\w.]+)'", text):
-            return [f"{found[2]}.{found[1]}"]
+        if match := re.match(r"cannot import name '(\w+)' from '([\w.]+)'", text):
+            return [f"{match[2]}.{match[1]}"]
         return [str(error.name)]
     return []

@@ -130,9 +130,9 @@ def register(package: str) -> None:
         _show(SourcePath(f"{parent}.{last}", sources))
 
 
-def attach(part: str) -> None:
+def attach(namespace: str) -> None:
     """Makes the paths below a part of contrib, which were registered before it was imported, attributes of it."""
-    _show(sys.modules[f"{part}.python"])
+    _show(sys.modules[f"{namespace}.python"])
 
 
 def _show(module: ModuleType) -> None:

@@ -23,6 +23,6 @@ def remove_undocumented(
 ) -> None:
     """Deletes the public names of a module that neither the docstrings nor the exceptions list."""
     module = sys.modules[module_name]
-    kept = {*make_all(module_name, doc_string_modules), *(allowed_exception_list or ())}
-    for name in [name for name in vars(module) if not name.startswith("_") and name not in kept]:
+    documented = {*make_all(module_name, doc_string_modules), *(allowed_exception_list or ())}
+    for name in [name for name in vars(module) if not name.startswith("_") and name not in documented]:
         delattr(module, name)

@@ -73,10 +73,10 @@ def _get_sequence(value: Any, n: int, channel_index: int, name: str) -> list[Any
 def _ImageDimensions(image: Any, rank: int) -> list[Any]:
     """Returns the sizes of an image, integers where they are known and tensors elsewhere."""
     tensor = convert_to_tensor(image)
-    known = tensor.shape.with_rank(rank).as_list()
-    if None not in known:
-        return known
-    return [size if size is not None else dynamic for size, dynamic in zip(known, unstack(shape(tensor), rank))]
+    static_shape = tensor.shape.with_rank(rank).as_list()
+    if None not in static_shape:
+        return static_shape
+    return [size if size is not None else dynamic for size, dynamic in zip(static_shape, unstack(shape(tensor), rank))]
 
 
 def fix_image_flip_shape(image: Tensor, result: Tensor) -> Tensor:
@@ -97,5 +97,5 @@ def _hessian_vector_product(ys: Any, xs: Sequence[Any], v: Sequence[Any]) -> lis
     if len(v) != len(xs):
         raise ValueError(f"xs and v must have equal lengths, but have {len(xs)} and {len(v)}")
     first = gradients(ys, xs)
-    products = [multiply(grad, stop_gradient(part)) for grad, part in zip(first, v) if grad is not None]
+    products = [multiply(grad, stop_gradient(component)) for grad, component in zip(first, v) if grad is not None]
     return gradients(products, xs)

@@ -20,9 +20,9 @@ def GetContainingCondContext(ctxt: Context | None) -> Context | None:
 
 
 def _innermost(context: Context | None, kind: type[Context], stop: Context | None) -> Context | None:
-    for each in context.chain() if context is not None else ():
-        if isinstance(each, kind) or each is stop:
-            return each
+    for enclosing in context.chain() if context is not None else ():
+        if isinstance(enclosing, kind) or enclosing is stop:
+            return enclosing
     return None
 
 

@@ -117,8 +117,8 @@ def freeze_graph_with_def_protos(
                 session.run(name)
             result = convert_variables_to_constants(session, source, outputs, *lists)
     else:
-        reader, part = NewCheckpointReader(input_checkpoint), extract_sub_graph(source, outputs)
-        result = frozen(part, {name: reader.get_tensor(name) for name in variables_of(part, *lists)})
+        reader, subgraph = NewCheckpointReader(input_checkpoint), extract_sub_graph(source, outputs)
+        result = frozen(subgraph, {name: reader.get_tensor(name) for name in variables_of(subgraph, *lists)})
     if output_graph:
         with GFile(output_graph, "wb") as file:
             file.write(result.SerializeToString())

@@ -126,12 +126,12 @@ class _DefinedFunction:
         else:
 
             def rule(operation: Operation, *grads: Any) -> list[Any]:
-                found = self._gradients(call, grads[: len(results)])
-                if len(found) != len(tensors):
+                gradients = self._gradients(call, grads[: len(results)])
+                if len(gradients) != len(tensors):
                     raise ValueError(
-                        f"the gradient of {self.name} returns {len(found)} values for {len(tensors)} inputs"
+                        f"the gradient of {self.name} returns {len(gradients)} values for {len(tensors)} inputs"
                     )
-                return [None] * len(results) + found
+                return [None] * len(results) + gradients
 
             gradient = f"Defun-{next(_serial)}"
             RegisterGradient(gradient)(rule)
@@ -144,11 +144,11 @@ class _DefinedFunction:
 
     def _gradients(self, call: _Call, grads: Sequence[Any]) -> list[Any]:
         if self.python_grad_func is not None:
-            found = self.python_grad_func(call, *grads)
+            gradients = self.python_grad_func(call, *grads)
         else:
             assert self._grad_func is not None
-            found = self._grad_func(*call.inputs, *map(convert_to_tensor, grads))
-        return list(found) if isinstance(found, list | tuple) else [found]
+            gradients = self._grad_func(*call.inputs, *map(convert_to_tensor, grads))
+        return list(gradients) if isinstance(gradients, list | tuple) else [gradients]
 
 
 def _has_effect(operation: Operation) -> bool:

@@ -24,9 +24,9 @@ def function_name(op_type: str) -> str:
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
-    wanted = name.lstrip("_")
+    public_name = name.lstrip("_")
     for op_type in [] if name.startswith("__") else OPS:
-        if not op_type.startswith("_") and function_name(op_type) == wanted:
+        if not op_type.startswith("_") and function_name(op_type) == public_name:
             return _function(OPS.lookup(op_type))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
@@ -39,11 +39,11 @@ def _function(definition: OpDef) -> Callable[..., Any]:
     def function(*args: Any, **arguments: Any) -> Any:
         if len(args) > len(names):
             raise TypeError(f"{function.__name__} takes {len(names)} arguments, {len(args)} were given")
-        given = dict(zip(names, args))
-        twice = given.keys() & arguments.keys()
+        positional = dict(zip(names, args))
+        twice = positional.keys() & arguments.keys()
         if twice:
             raise TypeError(f"{function.__name__} received {', '.join(sorted(twice))} twice")
-        return definition.many(**given, **arguments)
+        return definition.many(**positional, **arguments)
 
     function.__name__ = function.__qualname__ = function_name(definition.name)
     function.__doc__ = op_doc(definition)

@@ -65,7 +65,7 @@ def map_structure_with_tuple_paths(func: Callable[..., Any], *structure: Any, **
     expand = kwargs.pop("expand_composites", False)
     for other in structure[1:]:
         assert_same_structure(structure[0], other, check_types, expand)
-    rows = zip(paths_of(structure[0], expand), *(flatten(each, expand) for each in structure))
+    rows = zip(paths_of(structure[0], expand), *(flatten(tree, expand) for tree in structure))
     return pack_sequence_as(structure[0], [func(path, *row, **kwargs) for path, *row in rows], expand)
 
 
@@ -92,21 +92,21 @@ def get_traverse_shallow_structure(
 
     A part that is not descended into is a False in the result, another leaf a True.
     """
-    wanted = traverse_fn(structure)
+    choice = traverse_fn(structure)
     if not is_nested(structure):
-        if not isinstance(wanted, bool):
-            raise TypeError(f"traverse_fn returned {wanted!r} for a leaf, expected a bool")
-        return wanted
-    if isinstance(wanted, bool):
-        if not wanted:
+        if not isinstance(choice, bool):
+            raise TypeError(f"traverse_fn returned {choice!r} for a leaf, expected a bool")
+        return choice
+    if isinstance(choice, bool):
+        if not choice:
             return False
-        return rebuilt(structure, [get_traverse_shallow_structure(traverse_fn, part) for part in children(structure)])
-    assert_shallow_structure(wanted, structure)
+        return rebuilt(structure, [get_traverse_shallow_structure(traverse_fn, child) for child in children(structure)])
+    assert_shallow_structure(choice, structure)
     return rebuilt(
         structure,
         [
-            get_traverse_shallow_structure(traverse_fn, part) if descend else False
-            for descend, part in zip(flatten(wanted), children(structure))
+            get_traverse_shallow_structure(traverse_fn, child) if descend else False
+            for descend, child in zip(flatten(choice), children(structure))
         ],
     )
 
@@ -115,7 +115,7 @@ def list_to_tuple(structure: Any) -> Any:
     """Returns the structure with its lists replaced by tuples."""
     if not is_nested(structure):
         return structure
-    inner = [list_to_tuple(part) for part in children(structure)]
+    inner = [list_to_tuple(child) for child in children(structure)]
     return tuple(inner) if isinstance(structure, list) else rebuilt(structure, inner)
 
 

@@ -48,6 +48,6 @@ def optimize_for_inference(
 
     Batch normalization is folded into the weights of the convolution before it.
     """
-    part = strip_unused(input_graph_def, input_node_names, output_node_names, placeholder_type_enum)
-    small = remove_training_nodes(part, output_node_names)
+    stripped = strip_unused(input_graph_def, input_node_names, output_node_names, placeholder_type_enum)
+    small = remove_training_nodes(stripped, output_node_names)
     return TransformGraph(small, input_node_names, output_node_names, ["fold_old_batch_norms"])

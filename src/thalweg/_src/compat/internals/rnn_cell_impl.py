@@ -38,13 +38,13 @@ def _concat(prefix: Any, suffix: Any, static: bool = False) -> Any:
     sizes = static_shape(prefix, suffix)
     if static:
         return TensorShape(sizes).as_list() if sizes is not None else None
-    known = sizes is not None and None not in sizes
-    parts: list[Any] = [part if isinstance(part, Tensor) else TensorShape(part).as_list() for part in (prefix, suffix)]
-    return sizes if known else concat([[part] if _is_scalar(part) else part for part in parts], 0)
+    is_static = sizes is not None and None not in sizes
+    pieces: list[Any] = [size if isinstance(size, Tensor) else TensorShape(size).as_list() for size in (prefix, suffix)]
+    return sizes if is_static else concat([[size] if _is_scalar(size) else size for size in pieces], 0)
 
 
-def _is_scalar(part: Any) -> bool:
-    return isinstance(part, Tensor) and part.shape.ndims == 0
+def _is_scalar(size: Any) -> bool:
+    return isinstance(size, Tensor) and size.shape.ndims == 0
 
 
 def _zero_state_tensors(state_size: Any, batch_size: Any, dtype: Any) -> Any:
@@ -84,11 +84,11 @@ class _Linear:
         kernel_initializer: Any = None,
     ) -> None:
         self._is_sequence = nest.is_nested(args)
-        parts = list(args) if self._is_sequence else [args]
-        if any(part.shape.ndims != 2 or part.shape[1].value is None for part in parts):
-            shapes = ", ".join(str(part.shape) for part in parts)
+        tensors = list(args) if self._is_sequence else [args]
+        if any(tensor.shape.ndims != 2 or tensor.shape[1].value is None for tensor in tensors):
+            shapes = ", ".join(str(tensor.shape) for tensor in tensors)
             raise ValueError(f"linear takes matrices with a known number of columns, received {shapes}")
-        columns, dtype = sum(part.shape[1].value for part in parts), parts[0].dtype
+        columns, dtype = sum(tensor.shape[1].value for tensor in tensors), tensors[0].dtype
         with variable_scope(get_variable_scope()) as outer:
             self._weights = get_variable(_WEIGHTS_VARIABLE_NAME, [columns, output_size], dtype, kernel_initializer)
             self._biases = None
@@ -100,8 +100,8 @@ class _Linear:
 
     def __call__(self, args: Any) -> Tensor:
         """Returns the arguments times the kernel, plus the bias if there is one."""
-        parts = list(args) if self._is_sequence else [args]
-        result = matmul(concat(parts, 1) if len(parts) > 1 else parts[0], self._weights)
+        tensors = list(args) if self._is_sequence else [args]
+        result = matmul(concat(tensors, 1) if len(tensors) > 1 else tensors[0], self._weights)
         return result if self._biases is None else bias_add(result, self._biases)
 
 

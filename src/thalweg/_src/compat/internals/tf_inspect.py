@@ -76,4 +76,4 @@ def isclass(object: Any) -> bool:
 def isanytargetmethod(object: Any) -> bool:
     """Returns whether a value, or any function that it decorates, is a bound method."""
     decorators, target = unwrap(object)
-    return any(inspect.ismethod(each) for each in (*(d.decorated_target for d in decorators), target))
+    return any(inspect.ismethod(function) for function in (*(d.decorated_target for d in decorators), target))
