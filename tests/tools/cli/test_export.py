@@ -65,7 +65,7 @@ def test_sizes_that_are_given_are_those_of_the_model(folder):
         (("frozen.pb", "--inputs", "x", "--outputs", "nothing"), "outputs: expected tensors of the graph"),
         ((".",), "contains no SavedModel"),
         (("saved", "--signature-def", "other"), "signature: expected one of the model's"),
-        (("saved", "--shape", "features"), "'features' is no input with sizes"),
+        (("saved", "--shape", "features"), "'features' is not an input with sizes"),
         (("saved", "--shape", "other=1"), "input_shapes: expected names of inputs (features), received other"),
         (("saved", "--shape", "features=2,4"), "that agrees with [?, 3], received [2, 4]"),
     ],

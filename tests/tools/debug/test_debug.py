@@ -211,5 +211,5 @@ def test_names_of_operations_do_not_lead_out_of_the_folder(tmp_path: Any) -> Non
 @pytest.mark.parametrize("content", [b"", b"\xff\xff"])
 def test_a_file_that_is_no_dump_is_refused(content: bytes, tmp_path: Any) -> None:
     (tmp_path / "file").write_bytes(content)
-    with pytest.raises(ValueError, match="is no dump of a tensor"):
+    with pytest.raises(ValueError, match="is not a dump of a tensor"):
         load_tensor_from_event_file(str(tmp_path / "file"))

@@ -68,7 +68,7 @@ class Report:
 def check_files(paths: Iterable[Path]) -> Report:
     """Checks files, and all programs and notebooks in folders."""
     report = Report()
-    known = PublicNames()
+    public_names = PublicNames()
     used: set[str] = set()
     for path in _programs(paths):
         report.files += 1
@@ -78,8 +78,8 @@ def check_files(paths: Iterable[Path]) -> Report:
                     report.legacy.append(Use(label, line, column, ".".join(name), None))
                     continue
                 used.add(".".join(name))
-                if not known.has(name[1:]):
-                    near = known.nearest(name[1:])
+                if not public_names.has(name[1:]):
+                    near = public_names.nearest(name[1:])
                     nearest = None if near is None else ".".join(("tf", *near))
                     report.missing.append(Use(label, line, column, ".".join(name), nearest))
         except SyntaxError as error:
@@ -104,10 +104,10 @@ def _programs(paths: Iterable[Path]) -> Iterator[Path]:
         if not path.is_dir():
             yield path
             continue
-        for found in sorted(path.rglob("*")):
-            inside = found.relative_to(path).parts
-            if found.suffix in (".py", ".ipynb") and not any(part.startswith(".") for part in inside):
-                yield found
+        for file in sorted(path.rglob("*")):
+            inside = file.relative_to(path).parts
+            if file.suffix in (".py", ".ipynb") and not any(component.startswith(".") for component in inside):
+                yield file
 
 
 def _sources(path: Path) -> list[tuple[str, str]]:
@@ -124,18 +124,18 @@ def uses(path: Path) -> Iterator[tuple[str, int, int, NamePath]]:
     """Yields (file, line, column, name) for each name of TensorFlow, as `tf` and its path, and each removed name."""
     visitor = _Visitor()
     for label, source in _sources(path):  # a cell of a notebook sees the imports of earlier cells
-        visitor.found.clear()
+        visitor.uses.clear()
         visitor.visit(ast.parse(source, label))
-        yield from ((label, *found) for found in sorted(visitor.found))
+        yield from ((label, *use) for use in sorted(visitor.uses))
 
 
 def _dotted(node: ast.AST) -> tuple[str, ...] | None:
     """Returns the components of `a.b.c`; None for any other expression."""
-    parts: list[str] = []
+    components: list[str] = []
     while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
+        components.append(node.attr)
         node = node.value
-    return (node.id, *reversed(parts)) if isinstance(node, ast.Name) else None
+    return (node.id, *reversed(components)) if isinstance(node, ast.Name) else None
 
 
 def _absolute(name: str) -> NamePath | None:
@@ -153,14 +153,14 @@ def _plain(path: NamePath) -> NamePath:
 
 def _has_changed(name: str, call: ast.Call) -> bool:
     """Returns whether a call relies on what a function no longer does."""
-    given = {keyword.arg: keyword.value for keyword in call.keywords}
-    if None in given:  # **kwargs
+    keywords = {keyword.arg: keyword.value for keyword in call.keywords}
+    if None in keywords:  # **kwargs
         return False
     if name == "yaml.load":
-        return len(call.args) == 1 and "Loader" not in given
+        return len(call.args) == 1 and "Loader" not in keywords
     if name == "numpy.fromstring":
-        return len(call.args) < 4 and "sep" not in given
-    copy = given.get("copy")
+        return len(call.args) < 4 and "sep" not in keywords
+    copy = keywords.get("copy")
     return name == "numpy.array" and isinstance(copy, ast.Constant) and copy.value is False
 
 
@@ -168,22 +168,22 @@ class _Visitor(ast.NodeVisitor):
     """Tracks the names bound to objects of TensorFlow and other packages, through imports, assignments and scopes."""
 
     def __init__(self) -> None:
-        self.found: set[tuple[int, int, NamePath]] = set()
+        self.uses: set[tuple[int, int, NamePath]] = set()
         self._scopes: list[dict[str, NamePath | None]] = [{}]
 
     def _resolve(self, node: ast.AST) -> NamePath | None:
-        parts = _dotted(node)
-        if parts is None:
+        components = _dotted(node)
+        if components is None:
             return None
         for scope in reversed(self._scopes):
-            if parts[0] in scope:
-                base = scope[parts[0]]
-                return None if base is None else _plain((*base, *parts[1:]))
+            if components[0] in scope:
+                base = scope[components[0]]
+                return None if base is None else _plain((*base, *components[1:]))
         return None
 
     def _report(self, node: Any, path: NamePath) -> None:
         if path != ("tf",) and (path[0] == "tf" or is_removed(".".join(path))):
-            self.found.add((node.lineno, node.col_offset + 1, path))
+            self.uses.add((node.lineno, node.col_offset + 1, path))
 
     # -- names ---------------------------------------------------------------------------------------------------------
 
@@ -215,7 +215,7 @@ class _Visitor(ast.NodeVisitor):
     def visit_Call(self, node: ast.Call) -> None:
         path = self._resolve(node.func)
         if path is not None and _has_changed(".".join(path), node):
-            self.found.add((node.lineno, node.col_offset + 1, path))
+            self.uses.add((node.lineno, node.col_offset + 1, path))
         self.generic_visit(node)
 
     # -- bindings ------------------------------------------------------------------------------------------------------
@@ -256,9 +256,9 @@ class _Visitor(ast.NodeVisitor):
 
     def _visit_function(self, node: Any) -> None:
         arguments = node.args
-        for part in (*getattr(node, "decorator_list", ()), *arguments.defaults, *arguments.kw_defaults):
-            if part is not None:
-                self.visit(part)
+        for expression in (*getattr(node, "decorator_list", ()), *arguments.defaults, *arguments.kw_defaults):
+            if expression is not None:
+                self.visit(expression)
         if hasattr(node, "name"):
             self._scopes[-1][node.name] = None
         named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
@@ -266,8 +266,8 @@ class _Visitor(ast.NodeVisitor):
             if argument is not None and argument.annotation is not None:
                 self.visit(argument.annotation)
         self._scopes.append({argument.arg: None for argument in named if argument is not None})
-        for part in node.body if isinstance(node.body, list) else [node.body]:
-            self.visit(part)
+        for statement in node.body if isinstance(node.body, list) else [node.body]:
+            self.visit(statement)
         self._scopes.pop()
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
@@ -280,8 +280,8 @@ class _Visitor(ast.NodeVisitor):
         self._visit_function(node)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        for part in (*node.decorator_list, *node.bases, *node.keywords):
-            self.visit(part)
+        for expression in (*node.decorator_list, *node.bases, *node.keywords):
+            self.visit(expression)
         self._scopes[-1][node.name] = None
         self._scopes.append({})
         for statement in node.body:

@@ -50,7 +50,7 @@ def commands(jobs: Jobs, script: tuple[str, ...], options: tuple[str, ...], pass
     shared = {**os.environ, "PYTHONUNBUFFERED": "1"}
     if not shared.get(THREADS):
         shared[THREADS] = str(max(1, usable_cores() // len(tasks)))
-    found = []
+    result = []
     for job, index in tasks:
         program = ["run", *(f"--{option}" for option in options), *script]
         if pass_flags:
@@ -59,8 +59,8 @@ def commands(jobs: Jobs, script: tuple[str, ...], options: tuple[str, ...], pass
         elif job == "ps":
             program = ["server"]
         environment = {**shared, TF_CONFIG: write_tf_config(cluster, job, index)}
-        found.append(Command(job, index, [sys.executable, "-m", "thalweg", *program], environment))
-    return found
+        result.append(Command(job, index, [sys.executable, "-m", "thalweg", *program], environment))
+    return result
 
 
 def _check(jobs: Jobs, script: tuple[str, ...], options: tuple[str, ...], pass_flags: bool) -> None:

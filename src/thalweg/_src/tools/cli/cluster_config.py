@@ -29,13 +29,13 @@ def find_config(option: str | None) -> ClusterConfig:
     option: a JSON object such as {"ps": ["localhost:2222"]}, the path of a file with one, or None
     """
     try:
-        found = _from_tf_config() if option is None else _from_option(option)
+        config = _from_tf_config() if option is None else _from_option(option)
     except (OSError, ValueError, TypeError, RecursionError) as error:
         origin = TF_CONFIG if option is None else "--cluster"
         raise click.UsageError(f"{origin} does not describe a cluster: {error}") from None
-    if not found.cluster:
+    if not config.cluster:
         raise click.UsageError(f"No cluster: give --cluster, or set {TF_CONFIG}.")
-    return found
+    return config
 
 
 def _from_option(option: str) -> ClusterConfig:

@@ -31,7 +31,7 @@ def shape(value: str) -> tuple[str, tuple[int | None, ...]]:
             raise ValueError
         return name, tuple(None if size.strip() == "?" else int(size) for size in sizes.split(",") if size.strip())
     except ValueError:
-        raise click.BadParameter(f"{value!r} is no input with sizes, such as x=1,224,224,3 or x=?,10") from None
+        raise click.BadParameter(f"{value!r} is not an input with sizes, such as x=1,224,224,3 or x=?,10") from None
 
 
 @click.command("export")
@@ -89,9 +89,9 @@ def export_command(
         if samples is not None:
             frozen = _frozen(path, tags, signature, inputs, outputs, checkpoint, trusted)
             batches = read_samples(samples, _shapes(frozen))
-            found = calibrate(frozen.graph_def, batches, frozen.inputs, frozen.outputs)
-            model = from_graph_def(found.graph_def, found.inputs, found.outputs, output, sizes)
-            size = f"; {format_bytes(found.original.ByteSize())} before quantization"
+            calibrated = calibrate(frozen.graph_def, batches, frozen.inputs, frozen.outputs)
+            model = from_graph_def(calibrated.graph_def, calibrated.inputs, calibrated.outputs, output, sizes)
+            size = f"; {format_bytes(calibrated.original.ByteSize())} before quantization"
         elif os.path.isdir(path):
             model = from_saved_model(path, signature, output, tags, sizes, trusted)
         elif _is_keras(path):
@@ -188,7 +188,7 @@ def _shapes(model: FrozenModel) -> dict[str, Shape]:
 def _described(info: Any) -> str:
     """Returns the type and the sizes of an input or an output."""
     kind = info.type.tensor_type
-    sizes = ["?" if each.dim_param or not each.HasField("dim_value") else each.dim_value for each in kind.shape.dim]
+    sizes = ["?" if dim.dim_param or not dim.HasField("dim_value") else dim.dim_value for dim in kind.shape.dim]
     return f"{_type_name(kind.elem_type)} [{', '.join(map(str, sizes))}]"
 
 

@@ -29,7 +29,9 @@ def names(value: str | None) -> tuple[str, ...]:
 
 def printable(text: str) -> str:
     """Returns a text from outside for the terminal, in which what would control it is escaped."""
-    return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
+    return "".join(
+        character if character.isprintable() or character == "\n" else ascii(character)[1:-1] for character in text
+    )
 
 
 trusted_option = click.option(
@@ -74,20 +76,22 @@ def freeze_command(
             if not contains_saved_model(path):
                 raise click.UsageError(f"{path} contains no SavedModel: expected saved_model.pb in it")
             model = freeze_saved_model(path, tags, signature, outputs, clear_devices, trusted)
-            found = model.graph_def
+            graph_def = model.graph_def
             for what, tensors in (("input", model.inputs), ("output", model.outputs)):
                 for key, name in sorted(tensors.items()):
                     click.echo(printable(f"{what} {key}: {name}"))
         elif not outputs:
             raise click.UsageError("--outputs: expected the names of the nodes to keep; a file has no signatures")
         elif path.endswith(".meta"):
-            found = freeze_meta_graph(path, checkpoint or path.removesuffix(".meta"), outputs, clear_devices, trusted)
+            graph_def = freeze_meta_graph(
+                path, checkpoint or path.removesuffix(".meta"), outputs, clear_devices, trusted
+            )
         elif checkpoint is None:
             raise click.UsageError("--checkpoint: expected the prefix of a checkpoint; a GraphDef has no values")
         else:
-            found = freeze_graph_def(read_graph_def(path), checkpoint, outputs, clear_devices)
-        write_graph_def(found, output)
-    _report(output, found)
+            graph_def = freeze_graph_def(read_graph_def(path), checkpoint, outputs, clear_devices)
+        write_graph_def(graph_def, output)
+    _report(output, graph_def)
 
 
 @click.command("optimize")

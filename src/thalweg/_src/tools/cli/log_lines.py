@@ -40,8 +40,8 @@ class LogLines:
         self.source.close()
 
     def _add(self, data: bytes) -> None:
-        *parts, self._rest = _END.split(self._rest + data)
-        lines = [line for line, end in zip(parts[::2], parts[1::2]) if line or end != b"\r"]
+        *pieces, self._rest = _END.split(self._rest + data)
+        lines = [line for line, end in zip(pieces[::2], pieces[1::2]) if line or end != b"\r"]
         if len(self._rest) > _LONGEST:
             lines.append(self._rest)
             self._rest = b""

@@ -135,13 +135,13 @@ def show_status(addresses: tuple[str, ...], cluster: str | None, timeout: float,
     1 if one of them does not answer.
     """
     tasks = dict.fromkeys(addresses, "") or status.addresses(find_config(cluster).cluster)
-    found = status.ask(tasks, timeout)
+    statuses = status.ask(tasks, timeout)
     if as_json:
-        click.echo(json.dumps([task.as_dict() for task in found], indent=2))
+        click.echo(json.dumps([task.as_dict() for task in statuses], indent=2))
     else:
-        for line in status.table(found):
+        for line in status.table(statuses):
             click.echo(line)
-    sys.exit(0 if all(task.status is not None for task in found) else 1)
+    sys.exit(0 if all(task.status is not None for task in statuses) else 1)
 
 
 commands.add_command(export_command)

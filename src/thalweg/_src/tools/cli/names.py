@@ -23,10 +23,10 @@ class PublicNames:
     def find(self, name: Name) -> Any:
         """Returns the object of a name, `_NOTHING` if it is missing, or None if that cannot be decided."""
         value: Any = self._package
-        for part in name:
+        for component in name:
             if not isinstance(value, ModuleType | type):
                 return None  # an attribute of an object, such as a flag
-            value = _NOTHING if part == "_src" else getattr(value, part, _NOTHING)
+            value = _NOTHING if component == "_src" else getattr(value, component, _NOTHING)
             if value is _NOTHING:
                 return _NOTHING
         return value
@@ -37,22 +37,22 @@ class PublicNames:
     def nearest(self, name: Name) -> Name | None:
         """Returns the public name most similar to a missing one: with the same last part, or in the same namespace."""
         depth = next(i for i in range(len(name)) if not self.has(name[: i + 1]))
-        elsewhere = self._by_last_part.get(name[-1].lower(), [])
+        elsewhere = self._by_last_component.get(name[-1].lower(), [])
         if elsewhere:
             return min(elsewhere, key=lambda other: (other[-1] != name[-1], -_shared(other, name), len(other), other))
-        parent, part = name[:depth], name[depth]
-        here = difflib.get_close_matches(part, self._names_in(parent), 1, 0.7)
+        parent, component = name[:depth], name[depth]
+        here = difflib.get_close_matches(component, self._names_in(parent), 1, 0.7)
         if here:
             return (*parent, here[0])
-        alike = difflib.get_close_matches(name[-1].lower(), self._by_last_part, 1, 0.85)
-        return min(self._by_last_part[alike[0]], key=lambda n: (n[-1] != alike[0], len(n), n)) if alike else None
+        alike = difflib.get_close_matches(name[-1].lower(), self._by_last_component, 1, 0.85)
+        return min(self._by_last_component[alike[0]], key=lambda n: (n[-1] != alike[0], len(n), n)) if alike else None
 
     def _names_in(self, parent: Name) -> list[str]:
         value = self.find(parent)
         return public_names(value) if isinstance(value, ModuleType | type) else []
 
     @cached_property
-    def _by_last_part(self) -> dict[str, list[Name]]:
+    def _by_last_component(self) -> dict[str, list[Name]]:
         result: dict[str, list[Name]] = {}
         for name in self.all():
             result.setdefault(name[-1].lower(), []).append(name)
@@ -65,8 +65,8 @@ class PublicNames:
 
     def namespaces(self) -> list[Name]:
         """Returns the paths of all namespaces under `tf`, starting with the package itself, whose path is empty."""
-        found = walk_packages(self._package.__path__, "thalweg.", onerror=lambda name: None)
-        paths = (tuple(module.name.split(".")[1:]) for module in found)
+        modules = walk_packages(self._package.__path__, "thalweg.", onerror=lambda name: None)
+        paths = (tuple(module.name.split(".")[1:]) for module in modules)
         return [(), *sorted(path for path in paths if not path[0].startswith("_") and path[:2] != ("compat", "v1"))]
 
 

@@ -55,8 +55,8 @@ def predict_command(
     """
     with shown_errors():
         feeds: dict[str, Any] = {}
-        for given, read in ((inputs, _read), (exprs, _evaluated), (examples, _examples)):
-            _add(feeds, given, read)
+        for texts, read in ((inputs, _read), (exprs, _evaluated), (examples, _examples)):
+            _add(feeds, texts, read)
         if not feeds:
             raise click.UsageError("expected values by --inputs, --input_exprs or --input_examples")
         predict = from_saved_model(path, signature_def_key=signature, tags=tags, trusted=trusted)
@@ -66,21 +66,21 @@ def predict_command(
             _give(key, results[key], outdir, overwrite)
 
 
-def _add(feeds: dict[str, Any], given: tuple[str, ...], read: Callable[[str], Any]) -> None:
-    for text in (part for each in given for part in each.split(";") if part.strip()):
-        found = _KEYED.fullmatch(text)
-        if found is None:
+def _add(feeds: dict[str, Any], options: tuple[str, ...], read: Callable[[str], Any]) -> None:
+    for text in (assignment for option in options for assignment in option.split(";") if assignment.strip()):
+        match = _KEYED.fullmatch(text)
+        if match is None:
             raise ValueError(f"expected name=value for each input, separated by semicolons, received {text!r}")
-        if found[1] in feeds:
-            raise ValueError(f"the input {found[1]!r} was given twice; give one value for each input")
-        feeds[found[1]] = read(found[2])
+        if match[1] in feeds:
+            raise ValueError(f"the input {match[1]!r} was given twice; give one value for each input")
+        feeds[match[1]] = read(match[2])
 
 
 def _read(text: str) -> Any:
     """Returns the array in a file, of which there are several in an .npz file."""
-    found = _FILE.fullmatch(text)
-    assert found is not None
-    path, key = found.groups()
+    match = _FILE.fullmatch(text)
+    assert match is not None
+    path, key = match.groups()
     loaded = load(path)
     if isinstance(loaded, np.ndarray):
         return loaded

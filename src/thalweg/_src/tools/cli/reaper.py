@@ -16,14 +16,14 @@ SECONDS = 5.0  # between SIGTERM and SIGKILL
 
 def _send(groups: set[int], number: int) -> set[int]:
     """Sends a signal to process groups; returns those that exist."""
-    found = set()
+    alive = set()
     for group in groups:
         try:
             os.killpg(group, number)
-            found.add(group)
+            alive.add(group)
         except ProcessLookupError:
             pass
-    return found
+    return alive
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ from thalweg._src.compat.as_tensorflow import install_as_tensorflow
 from thalweg._src.compat.legacy import hint
 
 _CHILDREN = str(Path(__file__).parent / "children")
-_OWN_FILES = (__file__, runpy.__file__, "<frozen runpy>")  # the frames above those of a program
+_RUNNER_FILES = (__file__, runpy.__file__, "<frozen runpy>")  # the frames above those of a program
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def _search(folder: str) -> None:
 
 
 def _without_own_frames(traceback: TracebackType | None) -> TracebackType | None:
-    while traceback is not None and traceback.tb_frame.f_code.co_filename in _OWN_FILES:
+    while traceback is not None and traceback.tb_frame.f_code.co_filename in _RUNNER_FILES:
         traceback = traceback.tb_next
     return traceback
 

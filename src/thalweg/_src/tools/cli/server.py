@@ -34,9 +34,7 @@ def serve(config: ClusterConfig) -> int:
     sys.stdout.flush()
     select.select([signals], [], [])
     status = 128 + signal.SIGINT if os.read(signals, 1)[0] == signal.SIGINT else 0
-    limit = threading.Timer(
-        _STOP_SECONDS, os._exit, [status]
-    )  # a call that still waits for another task cannot hold it
+    limit = threading.Timer(_STOP_SECONDS, os._exit, [status])  # calls that wait for other tasks cannot hold it
     limit.daemon = True
     limit.start()
     server.stop()

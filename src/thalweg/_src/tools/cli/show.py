@@ -94,11 +94,14 @@ def _tensor_lines(info: Any) -> Mapping[str, str]:
 
     shape = TensorShape(info.tensor_shape)
     sizes = "unknown_rank" if shape.ndims is None else str(tuple(-1 if s is None else s for s in shape.as_list()))
-    found = {"dtype": DataType.Name(info.dtype), "shape": sizes}
+    lines = {"dtype": DataType.Name(info.dtype), "shape": sizes}
     if info.WhichOneof("encoding") == "coo_sparse":
-        parts = ("values", "indices", "dense_shape")
-        return {**found, **{part: getattr(info.coo_sparse, f"{part}_tensor_name") for part in parts}}
-    return {**found, "name": info.name}
+        components = ("values", "indices", "dense_shape")
+        return {
+            **lines,
+            **{component: getattr(info.coo_sparse, f"{component}_tensor_name") for component in components},
+        }
+    return {**lines, "name": info.name}
 
 
 def _graph_lines(graph_def: Any) -> Iterator[str]:

@@ -23,25 +23,25 @@ _UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 
 def size(value: str) -> float:
     """Parses a number of bytes with an optional unit: 108MB, 1.25GB, 10Gbit."""
-    found = re.fullmatch(r"(\d+\.?\d*(?:e\d+)?)\s*([kmgt]?)(b|bit)?(?:/s)?", value.strip().lower())
-    if found is None:
+    match = re.fullmatch(r"(\d+\.?\d*(?:e\d+)?)\s*([kmgt]?)(b|bit)?(?:/s)?", value.strip().lower())
+    if match is None:
         raise click.BadParameter(f"{value!r} is not a number of bytes, such as 108MB or 10Gbit")
-    number, unit, of = found.groups()
+    number, unit, of = match.groups()
     return float(number) * _UNITS[unit] / (8 if of == "bit" else 1)
 
 
 def numbers(value: str) -> tuple[int, ...]:
     """Parses integers that are separated by commas; 0:5 are those from 0 to 5."""
-    found: list[int] = []
-    for part in value.split(","):
-        match = re.fullmatch(r"\s*(\d+)(?::(\d+))?\s*", part)
+    result: list[int] = []
+    for item in value.split(","):
+        match = re.fullmatch(r"\s*(\d+)(?::(\d+))?\s*", item)
         if match is None:
-            raise click.BadParameter(f"{part!r} is not an integer or a range such as 1:8")
+            raise click.BadParameter(f"{item!r} is not an integer or a range such as 1:8")
         first, last = int(match[1]), int(match[2] or match[1])
         if first > last:
-            raise click.BadParameter(f"{part!r} is an empty range")
-        found += range(first, last + 1)
-    return tuple(found)
+            raise click.BadParameter(f"{item!r} is an empty range")
+        result += range(first, last + 1)
+    return tuple(result)
 
 
 def seconds(value: str) -> tuple[float, ...]:
@@ -103,7 +103,7 @@ def seconds(value: str) -> tuple[float, ...]:
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--plot", type=click.Path(dir_okay=False), help="Also draw a figure: curves.png, .svg or .pdf.")
-def simulate_command(**given: Any) -> None:
+def simulate_command(**options: Any) -> None:
     """Simulate data-parallel training: step time, throughput, staleness and the load of parameter servers.
 
     A worker's step pulls all parameters, computes, and pushes gradients, which the parameter servers apply. Workers
@@ -115,94 +115,98 @@ def simulate_command(**given: Any) -> None:
     thalweg simulate --graph model.meta --costs costs.json --mode async --mode all_reduce --workers 1:8
     """
     try:
-        scenario = _scenario(given)
-        failures = None if given["failures"] is None else _failures(given)
-        modes = given["modes"] or ("async",)
-        results = sweep(scenario, given["workers"], modes, given["backups"], given["steps"], given["seed"], failures)
-        if given["plot"]:
-            draw(results, given["plot"])
+        scenario = _scenario(options)
+        failures = None if options["failures"] is None else _failures(options)
+        modes = options["modes"] or ("async",)
+        results = sweep(
+            scenario, options["workers"], modes, options["backups"], options["steps"], options["seed"], failures
+        )
+        if options["plot"]:
+            draw(results, options["plot"])
     except (OpError, ImportError) as error:
         raise click.UsageError(str(error)) from None
-    click.echo(report(results, given["form"]))
+    click.echo(report(results, options["form"]))
 
 
-def _scenario(given: dict[str, Any]) -> Scenario:
+def _scenario(options: dict[str, Any]) -> Scenario:
     try:
-        costs = CostModel.load(given["costs"]) if given["costs"] else None
+        costs = CostModel.load(options["costs"]) if options["costs"] else None
     except (OSError, ValueError) as error:
         raise click.UsageError(f"--costs: {error}") from None
     remote = costs.links["remote"] if costs else FREE
-    if given["link"]:
-        remote = measure_link(f"grpc://{given['link'].removeprefix('grpc://')}")
-    bandwidth = given["bandwidth"] or remote.bandwidth
-    samples = given["compute"]
+    if options["link"]:
+        remote = measure_link(f"grpc://{options['link'].removeprefix('grpc://')}")
+    bandwidth = options["bandwidth"] or remote.bandwidth
+    samples = options["compute"]
     scenario = Scenario(
-        shards=even_shards(given["model"], given["ps"]),
-        batch=given["batch"],
+        shards=even_shards(options["model"], options["ps"]),
+        batch=options["batch"],
         compute=Compute(
             samples[0] if samples else 0.0,
-            given["sigma"],
+            options["sigma"],
             samples if len(samples) > 1 else (),
-            given["stragglers"],
-            given["straggler_factor"],
-            given["straggler_delay"],
-            given["straggler_mean"],
+            options["stragglers"],
+            options["straggler_factor"],
+            options["straggler_delay"],
+            options["straggler_mean"],
         ),
-        link=Link(given["latency"] or remote.latency, bandwidth),
-        ps_link=Link(0.0, given["ps_bandwidth"] or bandwidth, given["message"] or remote.overhead),
-        sharing=given["sharing"],
-        apply=given["apply"] or math.inf,
-        accumulate=given["accumulate"] or math.inf,
-        ps_cores=given["ps_cores"],
-        host_cores=given["host_cores"],
-        buckets=given["buckets"],
-        per_host=given["per_host"],
-        local_bandwidth=given["local_bandwidth"] or math.inf,
+        link=Link(options["latency"] or remote.latency, bandwidth),
+        ps_link=Link(0.0, options["ps_bandwidth"] or bandwidth, options["message"] or remote.overhead),
+        sharing=options["sharing"],
+        apply=options["apply"] or math.inf,
+        accumulate=options["accumulate"] or math.inf,
+        ps_cores=options["ps_cores"],
+        host_cores=options["host_cores"],
+        buckets=options["buckets"],
+        per_host=options["per_host"],
+        local_bandwidth=options["local_bandwidth"] or math.inf,
     )
-    if not given["graph"]:
+    if not options["graph"]:
         return scenario
-    program = _read_program(given, costs)
+    program = _read_program(options, costs)
     apply = max(program.shards) / program.update if program.update else scenario.apply
     return replace(
         scenario,
         shards=program.shards,
         compute=replace(scenario.compute, median=program.compute),
-        apply=given["apply"] or apply,
+        apply=options["apply"] or apply,
     )
 
 
-def _failures(given: dict[str, Any]) -> Failures:
+def _failures(options: dict[str, Any]) -> Failures:
     return Failures(
-        given["failures"],
-        given["detection"],
-        given["recovery"],
-        given["checkpoint_interval"],
-        given["checkpoint_seconds"],
+        options["failures"],
+        options["detection"],
+        options["recovery"],
+        options["checkpoint_interval"],
+        options["checkpoint_seconds"],
     )
 
 
-def _read_program(given: dict[str, Any], costs: CostModel | None) -> ProgramCosts:
+def _read_program(options: dict[str, Any], costs: CostModel | None) -> ProgramCosts:
     """Estimates the step of a MetaGraph; unknown dimensions count as the batch."""
     import thalweg as tf
 
     costs = costs or CostModel()
-    costs.sizes.unknown = given["batch"]
+    costs.sizes.unknown = options["batch"]
     with tf.Graph().as_default() as graph:
         try:
-            tf.train.import_meta_graph(given["graph"])
+            tf.train.import_meta_graph(options["graph"])
         except (OSError, ValueError) as error:
             raise click.UsageError(f"--graph: {error}") from None
-        operation = _train_op(graph, given["train_op"])
+        operation = _train_op(graph, options["train_op"])
         variables = [variable.op for variable in tf.trainable_variables()]
-    return program_costs(operation, variables, given["ps"], costs, f"/device:{given['device']}:0")
+    return program_costs(operation, variables, options["ps"], costs, f"/device:{options['device']}:0")
 
 
 def _train_op(graph: Any, name: str | None) -> Any:
-    found = list(dict.fromkeys(graph.get_collection("train_op"))) if name is None else [name]
-    if len(found) != 1:
-        raise click.UsageError(f"--train-op: name the operation of a step; the collection train_op has {len(found)}")
+    candidates = list(dict.fromkeys(graph.get_collection("train_op"))) if name is None else [name]
+    if len(candidates) != 1:
+        raise click.UsageError(
+            f"--train-op: name the operation of a step; the collection train_op has {len(candidates)}"
+        )
     try:
-        element = graph.as_graph_element(found[0])
+        element = graph.as_graph_element(candidates[0])
     except (KeyError, ValueError) as error:
         raise click.UsageError(f"--train-op: {error}") from None
     return getattr(element, "op", element)

@@ -31,12 +31,12 @@ class TaskStatus:
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the fields for JSON."""
-        found: dict[str, Any] = {"task": self.task, "address": self.address, "is_up": self.status is not None}
+        fields: dict[str, Any] = {"task": self.task, "address": self.address, "is_up": self.status is not None}
         if self.status is None:
-            return {**found, "reason": self.reason}
+            return {**fields, "reason": self.reason}
         status = self.status
         return {
-            **found,
+            **fields,
             "seconds": status.seconds,
             "running": [{"step": step.step, "waiting": list(step.waiting)} for step in status.running],
             "sessions": status.sessions,
@@ -76,11 +76,11 @@ def _ask(address: str, task: str, seconds: float) -> TaskStatus:
     return TaskStatus(status.task, address, status)
 
 
-def table(found: list[TaskStatus]) -> list[str]:
+def table(statuses: list[TaskStatus]) -> list[str]:
     """Returns the lines of a table; below a task, what each of its running steps waits for."""
     rows: list[tuple[str, ...]] = [_COLUMNS]
     below: list[list[str]] = [[]]
-    for task in found:
+    for task in statuses:
         status = task.status
         name = _short(task.task) or "?"
         if status is None:

@@ -109,12 +109,12 @@ class _Console:
         return command(words[1:])
 
     def _run(self, words: list[str]) -> Resume:
-        given = _RUN.parse_args(words)
-        if given.t < 1:
-            raise _Refused(f"-t is {given.t}, expected at least 1")
-        if given.f is not None:
-            self._filter(given.f)
-        return Resume(given.t, given.f, given.n)
+        options = _RUN.parse_args(words)
+        if options.t < 1:
+            raise _Refused(f"-t is {options.t}, expected at least 1")
+        if options.f is not None:
+            self._filter(options.f)
+        return Resume(options.t, options.f, options.n)
 
     def _filter(self, name: str) -> Filter:
         if name not in self._filters:
@@ -130,29 +130,29 @@ class _Console:
         print(self._info)
 
     def _list(self, words: list[str]) -> None:
-        given, dump = _LIST.parse_args(words), self._dumped()
-        chosen = dump.dumped_tensor_data if given.f is None else dump.find(self._filter(given.f))
+        options, dump = _LIST.parse_args(words), self._dumped()
+        chosen = dump.dumped_tensor_data if options.f is None else dump.find(self._filter(options.f))
         shown = [
             (datum, dump.node_op_type(datum.node_name))
             for datum in chosen
-            if given.n is None or re.match(given.n, datum.node_name)
+            if options.n is None or re.match(options.n, datum.node_name)
         ]
-        shown = [(datum, kind) for datum, kind in shown if given.t is None or re.match(given.t, kind)]
+        shown = [(datum, kind) for datum, kind in shown if options.t is None or re.match(options.t, kind)]
         print(f"{len(shown)} tensors")
         for datum, kind in shown:
             value = np.asarray(datum.get_tensor())
             print(f"{datum.tensor_name}  {kind}  {value.dtype}{list(value.shape)}  {datum.dump_size_bytes} bytes")
 
     def _print(self, words: list[str]) -> None:
-        given, dump = _PRINT.parse_args(words), self._dumped()
-        match = _SLICES.match(given.tensor)
+        options, dump = _PRINT.parse_args(words), self._dumped()
+        match = _SLICES.match(options.tensor)
         if match is None:
-            raise _Refused(f"{given.tensor!r} is not the name of a tensor")
+            raise _Refused(f"{options.tensor!r} is not the name of a tensor")
         node, _, slot = match[1].partition(":")
         values = dump.get_tensors(node, int(slot or 0), DEBUG_OP)
-        value = _part(values[-1], match[2])
+        value = _indexed(values[-1], match[2])
         print(f"{node}:{slot or 0}{match[2] or ''}  {np.asarray(value).dtype}{list(np.shape(value))}")
-        print(np.array2string(np.asarray(value), threshold=sys.maxsize if given.a else 1000))
+        print(np.array2string(np.asarray(value), threshold=sys.maxsize if options.a else 1000))
 
     def _node(self, words: list[str]) -> None:
         node, dump = _NODE.parse_args(words).node, self._dumped()
@@ -195,7 +195,7 @@ class _Console:
         raise SystemExit(1)
 
 
-def _part(value: Any, slices: str | None) -> Any:
+def _indexed(value: Any, slices: str | None) -> Any:
     """Returns the part of an array that an index such as `[0, 1:3]` chooses."""
     if slices is None:
         return value
@@ -207,7 +207,7 @@ def _part(value: Any, slices: str | None) -> Any:
         if text == "...":
             keys.append(Ellipsis)
         elif ":" in text:
-            keys.append(slice(*(int(part) if part.strip() else None for part in text.split(":"))))
+            keys.append(slice(*(int(bound) if bound.strip() else None for bound in text.split(":"))))
         else:
             keys.append(int(text))
     return np.asarray(value)[tuple(keys)]

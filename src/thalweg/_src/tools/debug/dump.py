@@ -71,9 +71,9 @@ def load_tensor_from_event_file(event_file_path: str) -> Any:
     try:
         values = Event.FromString(Path(event_file_path).read_bytes()).summary.value
     except DecodeError as error:
-        raise ValueError(f"{event_file_path} is no dump of a tensor: {error}") from None
+        raise ValueError(f"{event_file_path} is not a dump of a tensor: {error}") from None
     if not values:
-        raise ValueError(f"{event_file_path} is no dump of a tensor: it is empty")
+        raise ValueError(f"{event_file_path} is not a dump of a tensor: it is empty")
     return MakeNdarray(values[0].tensor)
 
 
@@ -167,15 +167,15 @@ class DebugDumpDir:
     ) -> list[DebugTensorDatum]:
         """Returns the tensors for which `predicate(datum, value)` holds, at most `first_n` if that is above 0."""
         excluded = re.compile(exclude_node_names) if exclude_node_names else None
-        found: list[DebugTensorDatum] = []
+        matches: list[DebugTensorDatum] = []
         for datum in self._data:
             if excluded is not None and excluded.match(datum.node_name):
                 continue
             if predicate(datum, datum.get_tensor()):
-                found.append(datum)
-                if first_n > 0 and len(found) == first_n:
+                matches.append(datum)
+                if first_n > 0 and len(matches) == first_n:
                     break
-        return found
+        return matches
 
     def watch_keys(self, node_name: str, device_name: str | None = None) -> list[str]:
         """Returns the keys of a node's tensors."""

@@ -33,10 +33,10 @@ class LocalCLIDebugHook(SessionRunHook):
 
     def before_run(self, run_context: Any) -> SessionRunArgs | None:
         """Stops at the prompt, and fetches the tensors of a watched step."""
-        given, graph = run_context.original_args, run_context.session.graph
-        self._info = names_of(graph, given.fetches, given.feed_dict)
+        original, graph = run_context.original_args, run_context.session.graph
+        self._info = names_of(graph, original.fetches, original.feed_dict)
         is_watched = self._debugger.before(self._info)
-        self._tensors = watched(graph, given.fetches, given.feed_dict) if is_watched else None
+        self._tensors = watched(graph, original.fetches, original.feed_dict) if is_watched else None
         return None if self._tensors is None else SessionRunArgs(self._tensors)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
@@ -65,10 +65,10 @@ class DumpingDebugHook(SessionRunHook):
 
     def before_run(self, run_context: Any) -> SessionRunArgs:
         """Fetches the tensors of the step."""
-        given, graph = run_context.original_args, run_context.session.graph
-        options = watch_options(self._watch_fn, given.fetches, given.feed_dict)
-        self._tensors = watched(graph, given.fetches, given.feed_dict, options)
-        self._info = names_of(graph, given.fetches, given.feed_dict)
+        original, graph = run_context.original_args, run_context.session.graph
+        options = watch_options(self._watch_fn, original.fetches, original.feed_dict)
+        self._tensors = watched(graph, original.fetches, original.feed_dict, options)
+        self._info = names_of(graph, original.fetches, original.feed_dict)
         return SessionRunArgs(self._tensors)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:

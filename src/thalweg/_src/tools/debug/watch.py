@@ -56,19 +56,19 @@ def watched(graph: Graph, fetches: Any, feed_dict: Any = None, options: WatchOpt
 
 def _ancestors(starts: Iterable[Operation], fed: set[Tensor]) -> list[Operation]:
     """Returns operations and all that they depend on, in topological order."""
-    found: dict[Operation, None] = {}
+    ancestors: dict[Operation, None] = {}
     stack = [(operation, False) for operation in starts]
     seen: set[Operation] = set()
     while stack:
         operation, is_done = stack.pop()
         if is_done:
-            found[operation] = None
+            ancestors[operation] = None
         elif operation not in seen:
             seen.add(operation)
             stack.append((operation, True))
             before = [*operation.control_inputs, *(x.op for x in operation.inputs if x not in fed)]
             stack += [(op, False) for op in before if op not in seen]
-    return list(found)
+    return list(ancestors)
 
 
 def _has_value(graph: Graph, tensor: Tensor) -> bool:

@@ -105,8 +105,8 @@ def names_of(graph: Graph, fetches: Any, feed_dict: Any) -> dict[str, Any]:
 
 def watch_options(watch_fn: WatchFunction | None, fetches: Any, feeds: Any) -> WatchOptions | None:
     """Returns what a user's function says to watch: WatchOptions, or debug ops and patterns."""
-    found = None if watch_fn is None else watch_fn(fetches, feeds)
-    return WatchOptions(*found) if isinstance(found, tuple) else found
+    chosen = None if watch_fn is None else watch_fn(fetches, feeds)
+    return WatchOptions(*chosen) if isinstance(chosen, tuple) else chosen
 
 
 class DumpingDebugWrapperSession(BaseDebugWrapperSession):

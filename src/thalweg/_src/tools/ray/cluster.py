@@ -20,7 +20,7 @@ from thalweg._src.tools.ray.task import Program, Task
 STRATEGIES = ("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD")
 _POLL_SECONDS = 0.5  # after which tasks that were added meanwhile are watched too
 _STOP_SECONDS = 10.0
-_OWN_OPTIONS = {"CPU": "num_cpus", "GPU": "num_gpus", "memory": "memory"}  # of actors; others are `resources`
+_ACTOR_OPTIONS = {"CPU": "num_cpus", "GPU": "num_gpus", "memory": "memory"}  # of actors; others are `resources`
 
 
 @export("ray.TaskError")
@@ -192,7 +192,7 @@ class Cluster:
         group = ray.util.placement_group(needs, strategy=self._strategy)
         if not group.wait(self._start_timeout):
             ray.util.remove_placement_group(group)
-            total = sum((Counter(each) for each in needs), Counter())
+            total = sum((Counter(need) for need in needs), Counter())
             free = {name: ray.available_resources().get(name, 0) for name in total}
             what = f"Ray has no room for {len(jobs)} tasks after {self._start_timeout:g} s"
             expected = f"{dict(total)} in all, by the strategy {self._strategy}"
@@ -207,8 +207,8 @@ class Cluster:
         member = self._members.add(job, is_awaited)
         group, number = bundle
         needs = self._needs[job]
-        options: dict[str, Any] = {own: needs[name] for name, own in _OWN_OPTIONS.items() if name in needs}
-        options["resources"] = {name: amount for name, amount in needs.items() if name not in _OWN_OPTIONS}
+        options: dict[str, Any] = {option: needs[name] for name, option in _ACTOR_OPTIONS.items() if name in needs}
+        options["resources"] = {name: amount for name, amount in needs.items() if name not in _ACTOR_OPTIONS}
         self._bundles[member] = bundle
         self._actors[member] = (
             ray.remote(Task)
@@ -326,13 +326,13 @@ def _import_ray() -> Any:
     return ray
 
 
-def _runtime_env(given: Mapping[str, Any]) -> dict[str, Any]:
+def _runtime_env(environment: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the runtime environment of the actors: a given one, the cluster variables of this process, and a token.
 
     Tasks on several hosts need credentials; those of this process apply if there are any.
     """
     variables = {name: value for name, value in os.environ.items() if name.startswith("THALWEG_CLUSTER_")}
-    variables |= given.get("env_vars", {})
+    variables |= environment.get("env_vars", {})
     if not any(variables.get(name) for name in (TOKEN, TOKEN_FILE, TLS_CERT, INSECURE)):
         variables[TOKEN] = secrets.token_hex(32)
-    return {**given, "env_vars": variables}
+    return {**environment, "env_vars": variables}

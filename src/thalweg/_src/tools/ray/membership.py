@@ -64,8 +64,8 @@ class Membership:
     def remove(self, job: str, index: int) -> Member:
         """Removes a task; the others keep their numbers."""
         if (job, index) not in self._members:
-            known = ", ".join(str(each) for each in self if each.job == job)
-            raise ValueError(f"the cluster has no {job} {index}; it has {known}")
+            members = ", ".join(str(member) for member in self if member.job == job)
+            raise ValueError(f"the cluster has no {job} {index}; it has {members}")
         return self._members.pop((job, index))
 
     def spec(self) -> ClusterSpec:

@@ -42,7 +42,7 @@ def effective_time(scenario: Scenario, failures: Failures, seed: int = 0, number
         if lost_state:
             progress, since = progress - since, 0.0
             now += down
-            missing = [each for each in missing if each > now]
+            missing = [back_at for back_at in missing if back_at > now]
         elif len(missing) < workers:
             heapq.heappush(missing, now + down)
     return progress / now

@@ -87,12 +87,12 @@ def _cells(row: dict[str, Any]) -> dict[str, str]:
 
 def curves(results: Sequence[Result]) -> dict[str, list[Result]]:
     """Returns the results by mode and number of backup workers."""
-    found: dict[str, list[Result]] = {}
+    by_name: dict[str, list[Result]] = {}
     for result in results:
         scenario = result.scenario
         name = scenario.mode if not scenario.backups else f"{scenario.mode}, {scenario.backups} backups"
-        found.setdefault(name, []).append(result)
-    return found
+        by_name.setdefault(name, []).append(result)
+    return by_name
 
 
 def draw(results: Sequence[Result], path: str | Path) -> None:

@@ -37,7 +37,7 @@ class Result:
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the figures of a row of a table."""
-        tenth, median, ninetieth = (float(each) for each in np.quantile(self.steps, (0.1, 0.5, 0.9)))
+        tenth, median, ninetieth = (float(quantile) for quantile in np.quantile(self.steps, (0.1, 0.5, 0.9)))
         scenario = self.scenario
         row: dict[str, Any] = {"mode": scenario.mode, "workers": scenario.workers, "backups": scenario.backups}
         row |= {"p10": tenth, "median": median, "p90": ninetieth, "throughput": self.throughput}

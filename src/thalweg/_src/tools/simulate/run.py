@@ -43,6 +43,6 @@ def sweep(
     for mode in modes or (scenario.mode,):
         for number in numbers:
             for spare in spares if mode == "sync" else (0,):
-                each = replace(scenario, mode=mode, workers=number, backups=spare)
-                results.append(simulate(each, steps, seed, failures))
+                variation = replace(scenario, mode=mode, workers=number, backups=spare)
+                results.append(simulate(variation, steps, seed, failures))
     return results

@@ -217,7 +217,7 @@ class TestCase(absltest.TestCase):
             self.assertCountEqual(list(a), list(b), msg)
             for key in a:
                 self.assertAllClose(a[key], b[key], rtol, atol, f"at {key!r}. {msg or ''}")
-        elif is_nested(a) and any(is_nested(part) or isinstance(part, Tensor) for part in a):
+        elif is_nested(a) and any(is_nested(element) or isinstance(element, Tensor) for element in a):
             self.assertEqual(len(a), len(b), msg)
             for i, (one, other) in enumerate(zip(a, b)):
                 self.assertAllClose(one, other, rtol, atol, f"at [{i}]. {msg or ''}")
@@ -321,9 +321,9 @@ class TestCase(absltest.TestCase):
 
     def assertDTypeEqual(self, target: Any, expected_dtype: DTypeLike) -> None:
         """Fails unless an array, or each array of a list, has the type."""
-        for part in flatten(target):
-            found = part.dtype if hasattr(part, "dtype") else np.asarray(part).dtype
-            self.assertEqual(dtypes.as_dtype(found), dtypes.as_dtype(expected_dtype))
+        for array in flatten(target):
+            dtype = array.dtype if hasattr(array, "dtype") else np.asarray(array).dtype
+            self.assertEqual(dtypes.as_dtype(dtype), dtypes.as_dtype(expected_dtype))
 
     def assertNear(self, f1: float, f2: float, err: float, msg: str | None = None) -> None:
         """Fails unless two floats differ by at most `err`."""
@@ -393,7 +393,7 @@ class TestCase(absltest.TestCase):
     def captureWritesToStream(self, stream: Any) -> Iterator[Any]:
         """Yields an object whose contents() is what was written to a stream with a file descriptor."""
         number = stream.fileno()
-        kept = os.dup(number)
+        duplicate = os.dup(number)
         with tempfile.TemporaryFile() as file:
             stream.flush()
             os.dup2(file.fileno(), number)
@@ -401,8 +401,8 @@ class TestCase(absltest.TestCase):
                 yield _Captured(stream, file)
             finally:
                 stream.flush()
-                os.dup2(kept, number)
-                os.close(kept)
+                os.dup2(duplicate, number)
+                os.close(duplicate)
 
 
 class _Captured:

@@ -188,13 +188,13 @@ def device(use_gpu: bool) -> Iterator[None]:
 
 def assert_ops_in_graph(expected_ops: dict[str, str], graph: Graph) -> dict[str, Any]:
     """Returns the nodes of a graph by name; raises ValueError unless those given have the types given."""
-    found = {operation.name: operation for operation in graph.get_operations()}
+    operations = {operation.name: operation for operation in graph.get_operations()}
     for name, op_type in expected_ops.items():
-        if name not in found:
-            raise ValueError(f"the graph has no operation {name!r}, only {', '.join(sorted(found))}")
-        if found[name].type != op_type:
-            raise ValueError(f"the operation {name!r} is of the type {found[name].type}, not {op_type}")
-    return {name: found[name].node_def for name in expected_ops}
+        if name not in operations:
+            raise ValueError(f"the graph has no operation {name!r}, only {', '.join(sorted(operations))}")
+        if operations[name].type != op_type:
+            raise ValueError(f"the operation {name!r} is of the type {operations[name].type}, not {op_type}")
+    return {name: operations[name].node_def for name in expected_ops}
 
 
 def NHWCToNCHW(input_tensor: Any) -> Any:

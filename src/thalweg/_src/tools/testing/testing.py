@@ -101,7 +101,7 @@ class StubOutForTesting:
     """Replaces attributes by stubs and restores them."""
 
     def __init__(self) -> None:
-        self._kept: list[tuple[Any, str, Any]] = []
+        self._originals: list[tuple[Any, str, Any]] = []
         self._smart: list[tuple[Any, str, Any]] = []
 
     def __enter__(self) -> StubOutForTesting:
@@ -117,14 +117,14 @@ class StubOutForTesting:
 
     def Set(self, parent: Any, child_name: str, new_child: Any) -> None:
         """Replaces an existing attribute of the parent."""
-        self._kept.append((parent, child_name, parent.__dict__.get(child_name, getattr(parent, child_name))))
+        self._originals.append((parent, child_name, parent.__dict__.get(child_name, getattr(parent, child_name))))
         setattr(parent, child_name, new_child)
 
     def UnsetAll(self) -> None:
         """Restores what `Set` replaced."""
-        for parent, name, child in reversed(self._kept):
+        for parent, name, child in reversed(self._originals):
             setattr(parent, name, child)
-        self._kept.clear()
+        self._originals.clear()
 
     def SmartSet(self, obj: Any, attr_name: str, new_attr: Any) -> None:
         """Replaces an attribute where it is defined: in the object, its class, or a base class."""
