@@ -77,7 +77,7 @@ class GFile:
             raise errors.PermissionDeniedError(None, None, f"{self._name} is not open for reading")
         return self._open()
 
-    def _own(self, data: bytes) -> Any:
+    def _as_mode(self, data: bytes) -> Any:
         return data if "b" in self._mode else data.decode("utf-8")
 
     def read(self, n: int = -1) -> Any:
@@ -85,14 +85,14 @@ class GFile:
         file = self._reading()
         with _typed_errors(self._name):
             data = file.read(n)
-        return self._own(data)
+        return self._as_mode(data)
 
     def readline(self) -> Any:
         """Returns the next line with its line ending; empty at the end of the file."""
         file = self._reading()
         with _typed_errors(self._name):
             data = file.readline()
-        return self._own(data)
+        return self._as_mode(data)
 
     def readlines(self) -> list[Any]:
         """Returns the remaining lines."""
