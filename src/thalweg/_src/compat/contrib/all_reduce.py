@@ -59,7 +59,7 @@ def build_ring_all_reduce(
         members = [worker * gpus + gpu for worker in range(num_workers) for gpu in order]
         for rank in range(count):
             turn = [*members[rank:], *members[:rank]]
-            _go_round(pieces, ring * count + rank, turn, [each.device for each in tensors], red_op, un_op)
+            _go_round(pieces, ring * count + rank, turn, [tensor.device for tensor in tensors], red_op, un_op)
     return _joined(pieces, tensors)
 
 
@@ -85,7 +85,7 @@ def build_recursive_hd_all_reduce(
     tensors = _require(input_tensors)
     if len(tensors) & (len(tensors) - 1):
         raise ValueError(f"input_tensors: expected a power of two, received {len(tensors)} tensors")
-    return _like(_halved(_flat(tensors), [each.device for each in tensors], red_op, un_op), tensors)
+    return _like(_halved(_flat(tensors), [tensor.device for tensor in tensors], red_op, un_op), tensors)
 
 
 def _halved(vectors: list[Tensor], devices: Sequence[str], red_op: Binary, un_op: Any) -> list[Tensor]:
@@ -95,11 +95,11 @@ def _halved(vectors: list[Tensor], devices: Sequence[str], red_op: Binary, un_op
     halves = _cut(vectors, 2)
     reduced = []
     for which in range(2):
-        parts, places = [], devices[which::2]
+        sums, places = [], devices[which::2]
         for pair, place in zip(range(0, len(vectors), 2), places, strict=True):
             with placed_on(place):
-                parts.append(red_op(halves[pair][which], halves[pair + 1][which]))
-        reduced.append(_halved(parts, places, red_op, un_op))
+                sums.append(red_op(halves[pair][which], halves[pair + 1][which]))
+        reduced.append(_halved(sums, places, red_op, un_op))
     results = []
     for index, place in enumerate(devices):
         with placed_on(place):
@@ -123,9 +123,9 @@ def _gathered(tensors: list[Tensor], gather_devices: Sequence[str], red_op: Redu
         raise ValueError("gather_devices: expected at least one device, received none")
     pieces = _cut(_flat(tensors), len(gather_devices))
     reduced = []
-    for place, *parts in zip(gather_devices, *pieces, strict=True):
+    for place, *addends in zip(gather_devices, *pieces, strict=True):
         with placed_on(place):
-            reduced.append(red_op(parts))
+            reduced.append(red_op(addends))
     return reduced
 
 
@@ -174,7 +174,7 @@ def build_nccl_then_shuffle(
 def _sum_then(input_tensors: Sequence[Tensor], red_op: Binary, between: Build) -> list[Tensor]:
     """Sums within each worker, reduces the sums between workers, and copies the result to all devices of each."""
     tensors = _require(input_tensors)
-    groups = _by_task([each.device for each in tensors])
+    groups = _by_task([tensor.device for tensor in tensors])
     totals = between([build_nccl_all_reduce([tensors[i] for i in group], red_op)[0] for group in groups])
     results: dict[int, Tensor] = {}
     for total, group in zip(totals, groups, strict=True):
@@ -194,7 +194,7 @@ def build_shuffle_then_ring(
     un_op: Unary | None = None,
 ) -> list[Tensor]:
     """Reduces pieces at the gather devices of each worker, and then each piece along a ring of workers."""
-    between = lambda parts: build_ring_all_reduce(parts, len(parts), subdiv, [0], red_op, un_op)  # noqa: E731
+    between = lambda tensors: build_ring_all_reduce(tensors, len(tensors), subdiv, [0], red_op, un_op)  # noqa: E731
     return _shuffle_then(input_tensors, gather_devices, red_n_op, between)
 
 
@@ -207,7 +207,7 @@ def build_shuffle_then_shuffle(
     un_op: Unary | None = None,
 ) -> list[Tensor]:
     """Reduces pieces at the first gather devices of each worker, and then between workers at the second ones."""
-    between = lambda parts: build_shuffle_all_reduce(parts, second_gather_devices, red_op, un_op)  # noqa: E731
+    between = lambda tensors: build_shuffle_all_reduce(tensors, second_gather_devices, red_op, un_op)  # noqa: E731
     return _shuffle_then(input_tensors, first_gather_devices, red_op, between)
 
 
@@ -215,24 +215,24 @@ def _shuffle_then(
     input_tensors: Sequence[Tensor], gather_devices: Sequence[str], red_op: Reduce, between: Build
 ) -> list[Tensor]:
     tensors = _require(input_tensors)
-    groups, places = _by_task([each.device for each in tensors]), _by_task(gather_devices)
+    groups, gather_groups = _by_task([tensor.device for tensor in tensors]), _by_task(gather_devices)
     tasks = [_task(tensors[group[0]].device) for group in groups]
-    if sorted(tasks) != sorted(_task(gather_devices[each[0]]) for each in places):
+    if sorted(tasks) != sorted(_task(gather_devices[group[0]]) for group in gather_groups):
         raise ValueError(
             "gather_devices: expected devices at the workers of input_tensors, one group at each; "
-            f"received {list(gather_devices)} for tensors on {[each.device for each in tensors]}"
+            f"received {list(gather_devices)} for tensors on {[tensor.device for tensor in tensors]}"
         )
-    if len({len(each) for each in places}) != 1:
+    if len({len(group) for group in gather_groups}) != 1:
         raise ValueError(f"gather_devices: expected as many at each worker, received {list(gather_devices)}")
-    at_task = {_task(gather_devices[each[0]]): [gather_devices[i] for i in each] for each in places}
+    at_task = {_task(gather_devices[group[0]]): [gather_devices[i] for i in group] for group in gather_groups}
     levels = [
         _gathered([tensors[i] for i in group], at_task[task], red_op) for group, task in zip(groups, tasks, strict=True)
     ]
-    reduced = zip(*(between(list(parts)) for parts in zip(*levels, strict=True)), strict=True)
+    reduced = zip(*(between(list(level)) for level in zip(*levels, strict=True)), strict=True)
     pieces: list[list[Tensor]] = [[]] * len(tensors)
-    for group, parts in zip(groups, reduced, strict=True):
+    for group, sums in zip(groups, reduced, strict=True):
         for index in group:
-            pieces[index] = list(parts)
+            pieces[index] = list(sums)
     return _joined(pieces, tensors)
 
 
@@ -248,8 +248,8 @@ def _require(tensors: Sequence[Tensor], fewest: int = 1) -> list[Tensor]:
         if not tensor.shape.is_compatible_with(tensors[0].shape):
             raise ValueError(f"input_tensors: expected equal shapes, received {tensors[0].shape} and {tensor.shape}")
         if tensor.dtype.base_dtype is not tensors[0].dtype.base_dtype:
-            found = f"{tensors[0].dtype.name} and {tensor.dtype.name}"
-            raise ValueError(f"input_tensors: expected one type, received {found}")
+            types = f"{tensors[0].dtype.name} and {tensor.dtype.name}"
+            raise ValueError(f"input_tensors: expected one type, received {types}")
     return tensors
 
 
@@ -292,9 +292,9 @@ def _cut(vectors: Sequence[Tensor], number: int) -> list[list[Tensor]]:
 def _joined(pieces: Sequence[Sequence[Tensor]], tensors: Sequence[Tensor]) -> list[Tensor]:
     """Returns tensors of pieces, with the shapes and on the devices of others."""
     vectors = []
-    for parts, tensor in zip(pieces, tensors, strict=True):
+    for tensor_pieces, tensor in zip(pieces, tensors, strict=True):
         with placed_on(tensor.device):
-            vectors.append(concat(list(parts), 0))
+            vectors.append(concat(list(tensor_pieces), 0))
     return _like(vectors, tensors)
 
 

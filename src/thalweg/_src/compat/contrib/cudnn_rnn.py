@@ -80,10 +80,10 @@ class CudnnCompatibleGRUCell(GRUCell):
         self._gate_bias = self.add_variable("gates/bias", [2 * units], initializer=Constant(1.0))
         self._projections = [
             (
-                self.add_variable(f"candidate/{part}_projection/kernel", [rows, units], initializer=weights),
-                self.add_variable(f"candidate/{part}_projection/bias", [units], initializer=Zeros()),
+                self.add_variable(f"candidate/{source}_projection/kernel", [rows, units], initializer=weights),
+                self.add_variable(f"candidate/{source}_projection/bias", [units], initializer=Zeros()),
             )
-            for part, rows in (("input", width), ("hidden", units))
+            for source, rows in (("input", width), ("hidden", units))
         ]
         self.built = True
 
@@ -220,16 +220,16 @@ class CudnnGRUSaveable(CudnnOpaqueParamsSaveable):
 
     _rnn_mode = "gru"
     _rnn_cell_name = snake_case(CudnnCompatibleGRUCell.__name__)
-    _parts = ("gates", "candidate/input_projection", "candidate/hidden_projection")
+    _layer_names = ("gates", "candidate/input_projection", "candidate/hidden_projection")
 
     def _kernels(self, weights: Sequence[Tensor]) -> list[tuple[str, Tensor]]:
         gates = _joined([*weights[0:2], *weights[3:5]], (0, 1))
         values = (gates, transpose(weights[2]), transpose(weights[5]))
-        return [(f"{part}/kernel", value) for part, value in zip(self._parts, values)]
+        return [(f"{layer}/kernel", value) for layer, value in zip(self._layer_names, values)]
 
     def _biases(self, biases: Sequence[Tensor]) -> list[tuple[str, Tensor]]:
         gates = concat([biases[0] + biases[3], biases[1] + biases[4]], 0)
-        return [(f"{part}/bias", value) for part, value in zip(self._parts, (gates, biases[2], biases[5]))]
+        return [(f"{layer}/bias", value) for layer, value in zip(self._layer_names, (gates, biases[2], biases[5]))]
 
     def _weights_of(self, kernels: Sequence[Tensor]) -> list[Tensor]:
         gates = _apart(kernels[0], (0, 1), self._num_units)

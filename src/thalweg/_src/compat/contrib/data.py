@@ -48,13 +48,13 @@ def sliding_window_batch(
 
     def apply(dataset: Dataset) -> Dataset:
         windows = dataset.window(window_size, shift, window_stride, drop_remainder=True)
-        return windows.flat_map(lambda *parts: _together(parts).batch(window_size, drop_remainder=True))
+        return windows.flat_map(lambda *datasets: _together(datasets).batch(window_size, drop_remainder=True))
 
     return apply
 
 
-def _together(parts: Any) -> Dataset:
-    whole = parts[0] if len(parts) == 1 else parts
+def _together(datasets: Any) -> Dataset:
+    whole = datasets[0] if len(datasets) == 1 else datasets
     return whole if isinstance(whole, Dataset) else Dataset.zip(whole)
 
 

@@ -172,12 +172,12 @@ class StandardSingleLossStep(StandardInputStep):
             extended = self._distribution.extended
 
             def step(context: Any, inputs: Any) -> Any:
-                def minimize(*parts: Any) -> Any:
-                    loss = self._loss_fn(context, parts[0] if len(parts) == 1 else parts)
+                def minimize(*tensors: Any) -> Any:
+                    loss = self._loss_fn(context, tensors[0] if len(tensors) == 1 else tensors)
                     return self._optimizer.minimize(loss)
 
-                given = inputs if isinstance(inputs, tuple) else (inputs,)
-                return self._distribution.group(extended.call_for_each_replica(minimize, args=given))
+                replica_inputs = inputs if isinstance(inputs, tuple) else (inputs,)
+                return self._distribution.group(extended.call_for_each_replica(minimize, args=replica_inputs))
 
             context = extended.experimental_run_steps_on_iterator(step, self._iterator, self._iterations_per_step)
             return context.run_op  # type: ignore[no-any-return]

@@ -178,7 +178,7 @@ def _adaptive(
         chosen = cond(
             accepted,
             lambda: [after, slopes[-1], t1, t1 + dt, *fitted],
-            lambda: [identity(each) for each in (y, f, t0, t1, *coefficients)],
+            lambda: [identity(tensor) for tensor in (y, f, t0, t1, *coefficients)],
         )
         following = _adapted(dt, ratio, settings["safety"], settings["ifactor"], settings["dfactor"])
         points, ratios = points.write(number, t1 + dt), ratios.write(number, ratio)

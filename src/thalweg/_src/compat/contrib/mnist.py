@@ -164,11 +164,11 @@ def load_mnist(train_dir: PathLike = "MNIST-data") -> Datasets:
 
 def _paths(folder: Any) -> list[str]:
     """Returns the paths of the four files."""
-    found = [
+    paths = [
         next((path for path in (f"{plain}.gz", plain) if os.path.exists(path)), None)
         for plain in (os.path.join(folder, name) for name in _FILES)
     ]
-    missing = [f"{name}.gz" for name, path in zip(_FILES, found) if path is None]
+    missing = [f"{name}.gz" for name, path in zip(_FILES, paths) if path is None]
     if missing:
         message = describe(
             f"The folder {os.path.abspath(folder)!r} lacks {len(missing)} of the 4 files of the data set.",
@@ -176,7 +176,7 @@ def _paths(folder: Any) -> list[str]:
             hint="Thalweg downloads nothing: put the files there, as MNIST or Fashion-MNIST is distributed",
         )
         raise NotFoundError(None, None, message)
-    return [path for path in found if path is not None]
+    return [path for path in paths if path is not None]
 
 
 def _read(path: str) -> Any:

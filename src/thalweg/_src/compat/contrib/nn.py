@@ -46,9 +46,9 @@ def alpha_dropout(
             if keep_prob == 1:
                 return x
         keep = convert_to_tensor(keep_prob, x.dtype, name="keep_prob")
-        kept = cast(random_uniform(_noise_shape(x, noise_shape), seed=seed, dtype=x.dtype) < keep, x.dtype)
+        mask = cast(random_uniform(_noise_shape(x, noise_shape), seed=seed, dtype=x.dtype) < keep, x.dtype)
         scale = (keep + _SATURATION**2 * keep * (1 - keep)) ** -0.5
-        dropped: Tensor = scale * (x * kept + _SATURATION * (1 - kept)) - scale * _SATURATION * (1 - keep)
+        dropped: Tensor = scale * (x * mask + _SATURATION * (1 - mask)) - scale * _SATURATION * (1 - keep)
         dropped.set_shape(x.dims)
         return dropped
 
@@ -117,7 +117,7 @@ def deprecated_flipped_sigmoid_cross_entropy_with_logits(
 
 @export("contrib.nn.sampled_sparse_softmax_loss")
 @parameters_of(sampled_softmax_loss, without=["num_true", "seed"], name="sampled_sparse_softmax_loss")
-def sampled_sparse_softmax_loss(**given: Any) -> Tensor:
+def sampled_sparse_softmax_loss(**arguments: Any) -> Tensor:
     """Returns the softmax cross entropy of each example over its one true class and the sampled classes.
 
     Args:
@@ -126,9 +126,9 @@ def sampled_sparse_softmax_loss(**given: Any) -> Tensor:
         labels: The true values.
         inputs: The input tensor.
     """
-    labels = convert_to_tensor(given["labels"], name="labels")
-    given["labels"] = labels if labels.shape.ndims == 2 else reshape(labels, [-1, 1])
-    logits, _ = _sampled_logits(**given, num_true=1, seed=None)
+    labels = convert_to_tensor(arguments["labels"], name="labels")
+    arguments["labels"] = labels if labels.shape.ndims == 2 else reshape(labels, [-1, 1])
+    logits, _ = _sampled_logits(**arguments, num_true=1, seed=None)
     first = zeros([shape(logits)[0]], dtypes.int64)  # the true class is in the first column
     return cross_entropy.sparse_softmax_cross_entropy_with_logits(labels=first, logits=logits)
 

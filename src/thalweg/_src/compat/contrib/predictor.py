@@ -67,23 +67,23 @@ class SavedModelPredictor(Predictor):
     ) -> None:
         if (input_names is None) != (output_names is None):
             raise ValueError("input_names and output_names belong together: one was given without the other")
-        if sum(given is not None for given in (signature_def_key, signature_def, input_names)) > 1:
+        if sum(option is not None for option in (signature_def_key, signature_def, input_names)) > 1:
             raise ValueError(
                 "a model is called by signature_def_key, by signature_def or by names: more than one was given"
             )
         session = Session(graph=graph or Graph(), config=config)
-        wanted = (tags or _SERVING).split(",") if isinstance(tags, str | None) else list(tags)
-        message = load(session, wanted, export_dir, trusted=trusted)
+        tag_list = (tags or _SERVING).split(",") if isinstance(tags, str | None) else list(tags)
+        message = load(session, tag_list, export_dir, trusted=trusted)
         if input_names is not None and output_names is not None:
-            found = [
+            tensors = [
                 {name: session.graph.get_tensor_by_name(tensor) for name, tensor in names.items()}
                 for names in (input_names, output_names)
             ]
         else:
             if signature_def is None:
                 signature_def = _signature(message, signature_def_key or DEFAULT_SERVING_SIGNATURE_DEF_KEY)
-            found = _tensors_of(signature_def, session.graph)
-        super().__init__(session, *found)
+            tensors = _tensors_of(signature_def, session.graph)
+        super().__init__(session, *tensors)
 
 
 def _tensors_of(signature_def: Any, graph: Graph) -> list[dict[str, Any]]:

@@ -48,8 +48,8 @@ def resampler(data: TensorLike, warp: TensorLike, name: str = "resampler") -> Te
             column = cast(clip_by_value(left + 1.0 + right, 0.0, width + 1.0), dtypes.int32)
             row = cast(clip_by_value(top + 1.0 + below, 0.0, height + 1.0), dtypes.int32)
             weight = weight_x * weight_y * cast(inside, warp.dtype)
-            part = cast(expand_dims(weight, 2), data.dtype) * gather_nd(padded, stack([image, row, column], 2))
-            total = part if total is None else total + part
+            weighted = cast(expand_dims(weight, 2), data.dtype) * gather_nd(padded, stack([image, row, column], 2))
+            total = weighted if total is None else total + weighted
         assert total is not None
         result = reshape(total, concat([outer, sizes[3:]], 0))
         if warp.shape.ndims is not None:

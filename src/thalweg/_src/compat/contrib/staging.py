@@ -181,8 +181,8 @@ class MapStagingArea(BaseStagingArea):
             where = constant(places, types_.int32)
             if key is not None:
                 return key, self._returned(self._ops["unstage"].many(key, where, **attrs, name=scope), places)
-            found, values = self._ops["unstage_no_key"].many(where, **attrs, name=scope)
-            return found, self._returned(values, places)
+            removed_key, values = self._ops["unstage_no_key"].many(where, **attrs, name=scope)
+            return removed_key, self._returned(values, places)
 
     def peek(self, key: Any, indices: Sequence[Any] | None = None, name: str | None = None) -> Any:
         """Returns values of a key without removing them; blocks until they are present."""

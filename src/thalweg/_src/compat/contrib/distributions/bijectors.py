@@ -75,10 +75,10 @@ class Bijector:
         with name_scope(f"{self._name}/{name}"):
             x = convert_to_tensor(x, name="x")
             try:
-                found = self._forward_log_det_jacobian(x)
+                log_det = self._forward_log_det_jacobian(x)
             except NotImplementedError:
-                found = -self._inverse_log_det_jacobian(self._forward(x))
-            return self._summed(found, x, self._least if event_ndims is None else int(event_ndims))
+                log_det = -self._inverse_log_det_jacobian(self._forward(x))
+            return self._summed(log_det, x, self._least if event_ndims is None else int(event_ndims))
 
     def inverse_log_det_jacobian(
         self, y: TensorLike, event_ndims: int | None = None, name: str = "inverse_log_det_jacobian"
@@ -87,19 +87,19 @@ class Bijector:
         with name_scope(f"{self._name}/{name}"):
             y = convert_to_tensor(y, name="y")
             try:
-                found = self._inverse_log_det_jacobian(y)
+                log_det = self._inverse_log_det_jacobian(y)
             except NotImplementedError:
-                found = -self._forward_log_det_jacobian(self._inverse(y))
-            return self._summed(found, y, self._least if event_ndims is None else int(event_ndims))
+                log_det = -self._forward_log_det_jacobian(self._inverse(y))
+            return self._summed(log_det, y, self._least if event_ndims is None else int(event_ndims))
 
-    def _summed(self, found: Tensor, x: Tensor, event_ndims: int) -> Tensor:
+    def _summed(self, log_det: Tensor, x: Tensor, event_ndims: int) -> Tensor:
         """Sums over the dimensions of the event that the function maps element-wise."""
         more = event_ndims - self._least
         if more < 0:
             raise ValueError(f"event_ndims ({event_ndims}) must be larger than min_event_ndims ({self._least})")
         if not more:
-            return found
-        return reduce_sum(found * ones_like(x if not self._least else x[..., 0]), list(range(-more, 0)))
+            return log_det
+        return reduce_sum(log_det * ones_like(x if not self._least else x[..., 0]), list(range(-more, 0)))
 
     def _forward(self, x: Tensor) -> Tensor:
         raise NotImplementedError("forward not implemented")

@@ -37,8 +37,8 @@ class Independent(Distribution):
         validate_args: bool = False,
         name: str | None = None,
     ) -> None:
-        given = dict(locals())
-        given.pop("__class__", None)
+        parameters = dict(locals())
+        parameters.pop("__class__", None)
         require_kind("distribution", distribution, Distribution, "a Distribution")
         ndims = distribution.batch_shape.ndims
         if ndims is None:
@@ -53,7 +53,7 @@ class Independent(Distribution):
             reparameterization_type=distribution.reparameterization_type,
             validate_args=validate_args,
             allow_nan_stats=distribution.allow_nan_stats,
-            parameters=given,
+            parameters=parameters,
             name=name or f"Independent{distribution.name.rstrip('/').split('/')[-1]}",
         )
 
@@ -169,8 +169,8 @@ class MixtureSameFamily(_MixtureBase):
         allow_nan_stats: bool = True,
         name: str = "MixtureSameFamily",
     ) -> None:
-        given = dict(locals())
-        given.pop("__class__", None)
+        parameters = dict(locals())
+        parameters.pop("__class__", None)
         require_kind("components_distribution", components_distribution, Distribution, "a Distribution")
         require_members("mixture_distribution", mixture_distribution, "a Categorical distribution", "logits")
         components = components_distribution.batch_shape.as_list()
@@ -185,7 +185,7 @@ class MixtureSameFamily(_MixtureBase):
             reparameterization_type=NOT_REPARAMETERIZED,
             validate_args=validate_args,
             allow_nan_stats=allow_nan_stats,
-            parameters=given,
+            parameters=parameters,
             name=name,
         )
 
@@ -239,8 +239,8 @@ class Mixture(_MixtureBase):
         use_static_graph: bool = False,
         name: str = "Mixture",
     ) -> None:
-        given = dict(locals())
-        given.pop("__class__", None)
+        parameters = dict(locals())
+        parameters.pop("__class__", None)
         if not components:
             raise ValueError("components must be a non-empty list or tuple")
         if not all(isinstance(component, Distribution) for component in components):
@@ -256,7 +256,7 @@ class Mixture(_MixtureBase):
             reparameterization_type=NOT_REPARAMETERIZED,
             validate_args=validate_args,
             allow_nan_stats=allow_nan_stats,
-            parameters=given,
+            parameters=parameters,
             name=name,
         )
 
@@ -295,8 +295,8 @@ class Mixture(_MixtureBase):
         return self._chosen(stack(draws, axis), self._cat.sample(n, seed))
 
     def _log_prob(self, value: Tensor) -> Tensor:
-        each = stack([component.log_prob(value) for component in self._list], -1)
-        return reduce_logsumexp(each + log_softmax(self._cat.logits), -1)
+        log_probs = stack([component.log_prob(value) for component in self._list], -1)
+        return reduce_logsumexp(log_probs + log_softmax(self._cat.logits), -1)
 
     def _cdf(self, value: Tensor) -> Tensor:
         return reduce_sum(stack([c.cdf(value) for c in self._list], -1) * self._cat.probs, -1)
@@ -317,8 +317,8 @@ class TransformedDistribution(Distribution):
     def __init__(
         self, distribution: Distribution, bijector: Any = None, validate_args: bool = False, name: str | None = None
     ) -> None:
-        given = dict(locals())
-        given.pop("__class__", None)
+        parameters = dict(locals())
+        parameters.pop("__class__", None)
         require_kind("distribution", distribution, Distribution, "a Distribution")
         self._distribution = distribution
         self._bijector = Identity() if bijector is None else bijector
@@ -329,7 +329,7 @@ class TransformedDistribution(Distribution):
             reparameterization_type=FULLY_REPARAMETERIZED if same else NOT_REPARAMETERIZED,
             validate_args=validate_args,
             allow_nan_stats=distribution.allow_nan_stats,
-            parameters=given,
+            parameters=parameters,
             name=name or f"{self._bijector.name}{distribution.name.rstrip('/').split('/')[-1]}",
         )
 

@@ -35,14 +35,21 @@ class MultivariateNormal(Distribution):
     """
 
     def __init__(
-        self, loc: Any, diagonal: Any, triangle: Any, validate_args: bool, allow_nan_stats: bool, name: str, given: Any
+        self,
+        loc: Any,
+        diagonal: Any,
+        triangle: Any,
+        validate_args: bool,
+        allow_nan_stats: bool,
+        name: str,
+        parameters: Any,
     ) -> None:
         scale = triangle if diagonal is None else diagonal
         self._diagonal, self._triangle = diagonal, triangle
         self._loc = zeros_like(scale[..., 0] if diagonal is None else scale) if loc is None else loc
         if self._loc.dtype != scale.dtype:
             raise TypeError(f"loc is {self._loc.dtype.name}, the scale {scale.dtype.name}")
-        self._defined_by(given, [self._loc, scale], FULLY_REPARAMETERIZED, name)
+        self._defined_by(parameters, [self._loc, scale], FULLY_REPARAMETERIZED, name)
 
     loc = ReadOnly[Tensor]("The mean.")
 
@@ -154,7 +161,7 @@ class MultivariateNormalDiag(MultivariateNormal):
         allow_nan_stats: bool = True,
         name: str = "MultivariateNormalDiag",
     ) -> None:
-        given = dict(locals())
+        parameters = dict(locals())
         with name_scope(name, values=[loc, scale_diag, scale_identity_multiplier]) as scope:
             if loc is None and scale_diag is None:
                 raise ValueError("loc and scale_diag: at least one must be given, to tell the size of events")
@@ -166,7 +173,7 @@ class MultivariateNormalDiag(MultivariateNormal):
             if validate_args:
                 different = check.assert_none_equal(diagonal, cast_ops.cast(0, diagonal.dtype))
                 diagonal = with_dependencies([different], diagonal)
-        super().__init__(loc, diagonal, None, validate_args, allow_nan_stats, scope, given)
+        super().__init__(loc, diagonal, None, validate_args, allow_nan_stats, scope, parameters)
 
 
 @export("contrib.distributions.MultivariateNormalDiagWithSoftplusScale")
@@ -181,9 +188,9 @@ class MultivariateNormalDiagWithSoftplusScale(MultivariateNormalDiag):
         allow_nan_stats: bool = True,
         name: str = "MultivariateNormalDiagWithSoftplusScale",
     ) -> None:
-        given = dict(locals())
+        parameters = dict(locals())
         super().__init__(loc, softplus(scale_diag), None, validate_args, allow_nan_stats, name)
-        self._parameters = given
+        self._parameters = parameters
 
 
 @export("contrib.distributions.MultivariateNormalTriL")
@@ -198,7 +205,7 @@ class MultivariateNormalTriL(MultivariateNormal):
         allow_nan_stats: bool = True,
         name: str = "MultivariateNormalTriL",
     ) -> None:
-        given = dict(locals())
+        parameters = dict(locals())
         if loc is None and scale_tril is None:
             raise ValueError("Must specify one or both of `loc`, `scale_tril`.")
         with name_scope(name, values=[loc, scale_tril]) as scope:
@@ -211,7 +218,7 @@ class MultivariateNormalTriL(MultivariateNormal):
                 if validate_args:
                     zero = cast_ops.cast(0, triangle.dtype)
                     triangle = with_dependencies([check.assert_none_equal(matrix_diag_part(triangle), zero)], triangle)
-        super().__init__(loc, diagonal, triangle, validate_args, allow_nan_stats, scope, given)
+        super().__init__(loc, diagonal, triangle, validate_args, allow_nan_stats, scope, parameters)
 
 
 @export("contrib.distributions.MultivariateNormalFullCovariance")
@@ -226,7 +233,7 @@ class MultivariateNormalFullCovariance(MultivariateNormal):
         allow_nan_stats: bool = True,
         name: str = "MultivariateNormalFullCovariance",
     ) -> None:
-        given = dict(locals())
+        parameters = dict(locals())
         if loc is None and covariance_matrix is None:
             raise ValueError("loc and covariance_matrix: at least one must be given, to tell the size of events")
         with name_scope(name, values=[loc, covariance_matrix]) as scope:
@@ -241,7 +248,7 @@ class MultivariateNormalFullCovariance(MultivariateNormal):
                     message = "covariance_matrix: it is not symmetric"
                     matrix = with_dependencies([check.assert_equal(matrix, turned, message=message)], matrix)
                 triangle = cholesky(matrix)
-        super().__init__(loc, diagonal, triangle, validate_args, allow_nan_stats, scope, given)
+        super().__init__(loc, diagonal, triangle, validate_args, allow_nan_stats, scope, parameters)
 
 
 @RegisterKL(MultivariateNormal, MultivariateNormal)

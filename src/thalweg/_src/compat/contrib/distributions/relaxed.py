@@ -79,10 +79,10 @@ class OneHotCategorical(_OneHotBase):
         allow_nan_stats: bool = True,
         name: str = "OneHotCategorical",
     ) -> None:
-        given = dict(locals())
+        parameters = dict(locals())
         with name_scope(name, values=[logits, probs]) as scope:
             self._logits, self._probs = logits_and_probs(logits, probs, validate_args, of_classes=True)
-        self._defined_by(given, [self._logits, self._probs], NOT_REPARAMETERIZED, scope, dtype=dtype)
+        self._defined_by(parameters, [self._logits, self._probs], NOT_REPARAMETERIZED, scope, dtype=dtype)
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         rows = reshape(self.logits, concat([[-1], self.event_shape_tensor()], 0))
@@ -137,13 +137,13 @@ class _Relaxed(_OneHotBase):
         allow_nan_stats: bool = True,
         name: str | None = None,
     ) -> None:
-        given = dict(locals())
+        parameters = dict(locals())
         with name_scope(name, type(self).__name__, [temperature, logits, probs]) as scope:
             self._logits, self._probs = logits_and_probs(logits, probs, validate_args, of_classes=True)
             self._temperature = convert_to_tensor(temperature, self._logits.dtype, name="temperature")
             if validate_args:
                 self._temperature = with_dependencies([check.assert_positive(self._temperature)], self._temperature)
-        self._defined_by(given, [self._logits, self._probs, self._temperature], FULLY_REPARAMETERIZED, scope)
+        self._defined_by(parameters, [self._logits, self._probs, self._temperature], FULLY_REPARAMETERIZED, scope)
 
     def _expanded_temperature(self) -> Tensor:
         """Returns the temperature with a last dimension for the classes; it may differ within the batch."""
@@ -203,13 +203,13 @@ class RelaxedBernoulli(ScalarDistribution):
         allow_nan_stats: bool = True,
         name: str = "RelaxedBernoulli",
     ) -> None:
-        given = dict(locals())
+        parameters = dict(locals())
         with name_scope(name, values=[temperature, logits, probs]) as scope:
             self._logits, self._probs = logits_and_probs(logits, probs, validate_args)
             self._temperature = convert_to_tensor(temperature, self._logits.dtype, name="temperature")
             if validate_args:
                 self._temperature = with_dependencies([check.assert_positive(self._temperature)], self._temperature)
-        self._defined_by(given, [self._logits, self._probs, self._temperature], FULLY_REPARAMETERIZED, scope)
+        self._defined_by(parameters, [self._logits, self._probs, self._temperature], FULLY_REPARAMETERIZED, scope)
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         u = _uniform(self._block(n), self.dtype, seed)
@@ -242,12 +242,12 @@ class Binomial(ScalarDistribution):
         allow_nan_stats: bool = True,
         name: str = "Binomial",
     ) -> None:
-        given = dict(locals())
+        parameters = dict(locals())
         with name_scope(name, values=[total_count, logits, probs]) as scope:
             self._logits, self._probs = logits_and_probs(logits, probs, validate_args)
             count = convert_to_tensor(total_count, self._probs.dtype, name="total_count")
             self._total_count = require_whole(count) if validate_args else count
-        self._defined_by(given, [self._total_count, self._logits, self._probs], NOT_REPARAMETERIZED, scope)
+        self._defined_by(parameters, [self._total_count, self._logits, self._probs], NOT_REPARAMETERIZED, scope)
 
     def _log_prob(self, value: Tensor) -> Tensor:
         value = require_whole(value) if self.validate_args else value
@@ -288,7 +288,7 @@ class Poisson(ScalarDistribution):
         allow_nan_stats: bool = True,
         name: str = "Poisson",
     ) -> None:
-        given = dict(locals())
+        parameters = dict(locals())
         with name_scope(name, values=[rate, log_rate]) as scope:
             if (rate is None) == (log_rate is None):
                 raise ValueError("Must specify exactly one of `rate` and `log_rate`.")
@@ -298,7 +298,7 @@ class Poisson(ScalarDistribution):
             else:
                 (self._rate,) = floats(validate_args, ("rate",), rate=rate)
                 self._log_rate = math.log(self._rate)
-        self._defined_by(given, [self._rate], NOT_REPARAMETERIZED, scope)
+        self._defined_by(parameters, [self._rate], NOT_REPARAMETERIZED, scope)
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         return random_poisson(self.rate, [n], dtype=self.dtype, seed=seed)

@@ -174,10 +174,10 @@ class HalfNormal(ScalarDistribution):
     def __init__(
         self, scale: TensorLike, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "HalfNormal"
     ) -> None:
-        given = dict(locals())
+        parameters = dict(locals())
         with name_scope(name, values=[scale]) as scope:
             (self._scale,) = floats(validate_args, ("scale",), scale=scale)
-        self._defined_by(given, [self._scale], FULLY_REPARAMETERIZED, scope)
+        self._defined_by(parameters, [self._scale], FULLY_REPARAMETERIZED, scope)
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         signed = random_normal(self._block(n), dtype=self.dtype, seed=seed) * self.scale
@@ -220,11 +220,11 @@ class InverseGamma(ScalarDistribution):
         allow_nan_stats: bool = True,
         name: str = "InverseGamma",
     ) -> None:
-        given = dict(locals())
+        parameters = dict(locals())
         names = ("concentration", "rate")
         with name_scope(name, values=[concentration, rate]) as scope:
             self._concentration, self._rate = floats(validate_args, names, concentration=concentration, rate=rate)
-        self._defined_by(given, [self._concentration, self._rate], FULLY_REPARAMETERIZED, scope)
+        self._defined_by(parameters, [self._concentration, self._rate], FULLY_REPARAMETERIZED, scope)
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         return 1.0 / random_gamma([n], self.concentration, beta=self.rate, dtype=self.dtype, seed=seed)
@@ -268,12 +268,12 @@ class Chi2(Gamma):
     def __init__(
         self, df: TensorLike, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Chi2"
     ) -> None:
-        given = dict(locals())
+        parameters = dict(locals())
         with name_scope(name, values=[df]) as scope:
             (self._df,) = floats(validate_args, ("df",), df=df)
             half = 0.5 * self._df
             super().__init__(half, zeros_like(half) + 0.5, validate_args, allow_nan_stats, scope)
-        self._defined_by(given, [self._df], FULLY_REPARAMETERIZED, scope)
+        self._defined_by(parameters, [self._df], FULLY_REPARAMETERIZED, scope)
 
 
 @export("contrib.distributions.Geometric")
@@ -292,10 +292,10 @@ class Geometric(ScalarDistribution):
         allow_nan_stats: bool = True,
         name: str = "Geometric",
     ) -> None:
-        given = dict(locals())
+        parameters = dict(locals())
         with name_scope(name, values=[value for value in (logits, probs) if value is not None]) as scope:
             self._logits, self._probs = logits_and_probs(logits, probs, validate_args)
-        self._defined_by(given, [self._probs, self._logits], NOT_REPARAMETERIZED, scope)
+        self._defined_by(parameters, [self._probs, self._logits], NOT_REPARAMETERIZED, scope)
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         return math.floor(math.log(_uniform(self, n, seed)) / math.log1p(-self.probs))
@@ -339,11 +339,11 @@ class NegativeBinomial(ScalarDistribution):
         allow_nan_stats: bool = True,
         name: str = "NegativeBinomial",
     ) -> None:
-        given = dict(locals())
+        parameters = dict(locals())
         with name_scope(name, values=[total_count]) as scope:
             self._logits, self._probs = logits_and_probs(logits, probs, validate_args)
             self._total_count = cast_ops.cast(total_count, self._probs.dtype)
-        self._defined_by(given, [self._total_count, self._probs, self._logits], NOT_REPARAMETERIZED, scope)
+        self._defined_by(parameters, [self._total_count, self._probs, self._logits], NOT_REPARAMETERIZED, scope)
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         rates = random_gamma(
@@ -390,11 +390,11 @@ class Deterministic(ScalarDistribution):
         allow_nan_stats: bool = True,
         name: str = "Deterministic",
     ) -> None:
-        given = dict(locals())
+        parameters = dict(locals())
         with name_scope(name, values=[loc]) as scope:
             (self._loc,) = floats(validate_args, (), loc=loc)
             self._slack = (0.0 if atol is None else atol) + (0.0 if rtol is None else rtol) * math.abs(self._loc)
-        self._defined_by(given, [self._loc], FULLY_REPARAMETERIZED, scope)
+        self._defined_by(parameters, [self._loc], FULLY_REPARAMETERIZED, scope)
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         return self.loc + zeros(self._block(n), self.dtype)

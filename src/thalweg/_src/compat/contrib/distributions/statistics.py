@@ -108,8 +108,8 @@ def fill_triangular(x: TensorLike, upper: bool = False, name: str | None = None)
         if n * (n + 1) // 2 != count:
             raise ValueError(f"Input right-most shape ({count}) does not correspond to a triangular matrix.")
         # n * n elements: the vector, and its part after the first row in the opposite direction.
-        parts = [x, reverse(x[..., n:], [-1])] if upper else [x[..., n:], reverse(x, [-1])]
-        square = reshape(concat(parts, -1), concat([shape(x)[:-1], [n, n]], 0))
+        halves = [x, reverse(x[..., n:], [-1])] if upper else [x[..., n:], reverse(x, [-1])]
+        square = reshape(concat(halves, -1), concat([shape(x)[:-1], [n, n]], 0))
         return matrix_band_part(square, 0 if upper else -1, -1 if upper else 0)
 
 
@@ -147,16 +147,16 @@ def tridiag(
         name: A name for the operations that are added to the graph.
     """
     with name_scope(name, "tridiag"):
-        parts = []
+        diagonals = []
         for values, sides in ((below, ((1, 0), (0, 1))), (above, ((0, 1), (1, 0)))):
             if values is not None:
                 square = matrix_diag(convert_to_tensor(values))
-                parts.append(pad(square, [*[[0, 0]] * (_rank(square) - 2), list(sides[0]), list(sides[1])]))
+                diagonals.append(pad(square, [*[[0, 0]] * (_rank(square) - 2), list(sides[0]), list(sides[1])]))
         if diag is not None:
-            parts.append(matrix_diag(convert_to_tensor(diag)))
-        if not parts:
+            diagonals.append(matrix_diag(convert_to_tensor(diag)))
+        if not diagonals:
             raise ValueError("Must specify at least one of {below, diag, above}.")
-        return math.add_n(parts)
+        return math.add_n(diagonals)
 
 
 def _rank(tensor: Tensor) -> int:

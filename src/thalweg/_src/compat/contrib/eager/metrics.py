@@ -103,14 +103,14 @@ class Metric(RestoresChildren):
         """Creates a variable; only `build` may call it."""
         if self._built:
             raise RuntimeError("Can't call add_variable() except in build().")
-        kept = GraphKeys.GLOBAL_VARIABLES if self._use_global_variables else GraphKeys.LOCAL_VARIABLES
+        collection = GraphKeys.GLOBAL_VARIABLES if self._use_global_variables else GraphKeys.LOCAL_VARIABLES
         variable = get_variable(
             name,
             shape=shape,
             dtype=dtype,
             initializer=initializer,
             trainable=False,
-            collections=[kept, GraphKeys.METRIC_VARIABLES],
+            collections=[collection, GraphKeys.METRIC_VARIABLES],
             use_resource=True,
         )
         self._variables.append((variable, variable.value() if executing_eagerly() else None))

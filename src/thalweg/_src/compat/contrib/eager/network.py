@@ -22,7 +22,7 @@ class Network(Layer):
         """Adds a layer, and returns it."""
         if not isinstance(layer, Layer):
             raise TypeError(f"Network.track_layer() passed type {type(layer)}, not a tf.layers.Layer")
-        if any(layer is known for known in self.layers):
+        if any(layer is tracked for tracked in self.layers):
             return layer
         if layer.name in self._layers:
             raise ValueError(

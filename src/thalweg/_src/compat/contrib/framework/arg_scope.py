@@ -115,8 +115,8 @@ def add_arg_scope(func: _Function) -> _Function:
 
     @functools.wraps(func)
     def scoped(*args: Any, **kwargs: Any) -> Any:
-        found = current_arg_scope().get(key)
-        return func(*args, **({**found, **kwargs} if found else kwargs))
+        defaults = current_arg_scope().get(key)
+        return func(*args, **({**defaults, **kwargs} if defaults else kwargs))
 
     _ARGUMENTS[key] = tuple(
         name for name, p in inspect.signature(func).parameters.items() if p.default is not inspect.Parameter.empty

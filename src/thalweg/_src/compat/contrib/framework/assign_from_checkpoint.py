@@ -32,21 +32,21 @@ def assign_from_checkpoint(
                 continue
             raise ValueError(f"the checkpoint {model_path} has no tensor {name!r}")
         value = np.asarray(reader.get_tensor(name))
-        for part in list(variable) if isinstance(variable, list | PartitionedVariable) else [variable]:
-            mine = _part_of(value, part, isinstance(variable, list | PartitionedVariable))
-            if not part.get_shape().is_compatible_with(mine.shape):
+        for partition in list(variable) if isinstance(variable, list | PartitionedVariable) else [variable]:
+            mine = _partition_of(value, partition, isinstance(variable, list | PartitionedVariable))
+            if not partition.get_shape().is_compatible_with(mine.shape):
                 raise ValueError(
-                    f"the variable {part.name} has shape {part.get_shape()}, "
+                    f"the variable {partition.name} has shape {partition.get_shape()}, "
                     f"the tensor {name!r} in the checkpoint has shape {list(mine.shape)}"
                 )
-            fed = placeholder(part.dtype, mine.shape)
-            assigns.append(part.assign(fed))
+            fed = placeholder(partition.dtype, mine.shape)
+            assigns.append(partition.assign(fed))
             feeds[fed] = mine
     return group(*assigns), feeds
 
 
-def _part_of(value: Array, part: Any, is_part: bool) -> Array:
-    info = part._get_save_slice_info() if is_part else None
+def _partition_of(value: Array, partition: Any, is_partitioned: bool) -> Array:
+    info = partition._get_save_slice_info() if is_partitioned else None
     if info is None:
         return value
     return value[tuple(slice(o, o + n) for o, n in zip(info.var_offset, info.var_shape))]

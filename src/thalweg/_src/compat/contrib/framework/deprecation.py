@@ -49,28 +49,28 @@ def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> C
     _require_instructions(instructions)
 
     def decorate(function: Any) -> Any:
-        told = False
+        has_warned = False
 
-        def tell() -> None:
-            nonlocal told
-            if not (told and warn_once):
-                told = True
+        def warn() -> None:
+            nonlocal has_warned
+            if not (has_warned and warn_once):
+                has_warned = True
                 _warn(function, "it", date, instructions)
 
         if isinstance(function, type):
-            made = function.__init__  # type: ignore[misc]
+            constructor = function.__init__  # type: ignore[misc]
 
-            @functools.wraps(made)
+            @functools.wraps(constructor)
             def init(self: Any, *args: Any, **kwargs: Any) -> None:
-                tell()
-                made(self, *args, **kwargs)
+                warn()
+                constructor(self, *args, **kwargs)
 
             function.__init__ = init  # type: ignore[misc]
             return function
 
         @functools.wraps(function)
         def warned(*args: Any, **kwargs: Any) -> Any:
-            tell()
+            warn()
             return function(*args, **kwargs)
 
         return warned
@@ -96,7 +96,7 @@ def deprecated_args(
     return _checking_arguments(
         date,
         instructions,
-        lambda given: [name for name, *fine in watched if name in given and not _same(given[name], fine)],
+        lambda arguments: [name for name, *fine in watched if name in arguments and not _same(arguments[name], fine)],
         kwargs.get("warn_once", True),
         [name for name, *_ in watched],
     )
@@ -118,10 +118,10 @@ def deprecated_arg_values(
     return _checking_arguments(
         date,
         instructions,
-        lambda given: [
+        lambda arguments: [
             f"{name}={value!r}"
             for name, value in deprecated_kwargs.items()
-            if name in given and _same(given[name], [value])
+            if name in arguments and _same(arguments[name], [value])
         ],
         warn_once,
         list(deprecated_kwargs),
@@ -133,7 +133,11 @@ def _same(value: Any, values: list[Any]) -> bool:
 
 
 def _checking_arguments(
-    date: str | None, instructions: str, found: Callable[[dict[str, Any]], list[str]], warn_once: bool, names: list[str]
+    date: str | None,
+    instructions: str,
+    deprecated_in: Callable[[dict[str, Any]], list[str]],
+    warn_once: bool,
+    names: list[str],
 ) -> Callable[[Function], Function]:
     """Returns a decorator that calls a function with the explicit arguments of each call."""
 
@@ -143,14 +147,14 @@ def _checking_arguments(
         takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in signature.parameters.values())
         if unknown and not takes_any:
             raise ValueError(f"{function.__qualname__} has no argument {', '.join(unknown)}")
-        told: set[str] = set()
+        warned_of: set[str] = set()
 
         @functools.wraps(function)
         def watched(*args: Any, **kwargs: Any) -> Any:
-            given = signature.bind_partial(*args, **kwargs).arguments
-            for what in found({**given, **given.get("kwargs", {})}):
-                if not (what in told and warn_once):
-                    told.add(what)
+            arguments = signature.bind_partial(*args, **kwargs).arguments
+            for what in deprecated_in({**arguments, **arguments.get("kwargs", {})}):
+                if not (what in warned_of and warn_once):
+                    warned_of.add(what)
                     _warn(function, what, date, instructions)
             return function(*args, **kwargs)
 

@@ -23,8 +23,8 @@ def get_graph_from_inputs(op_input_list: Any, graph: Graph | None = None) -> Gra
         graph: The graph they must belong to, if given.
     """
     for element in op_input_list:
-        found = getattr(element, "graph", None)
-        if graph is not None and found is not None and found is not graph:
+        element_graph = getattr(element, "graph", None)
+        if graph is not None and element_graph is not None and element_graph is not graph:
             raise ValueError(f"{element} is not from the graph that was passed")
     return graph or graph_of(list(op_input_list)) or get_default_graph()
 

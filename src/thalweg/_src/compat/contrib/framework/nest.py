@@ -44,31 +44,31 @@ def assert_shallow_structure(shallow_tree: Any, input_tree: Any, check_types: bo
     if not is_nested(input_tree):
         raise TypeError(f"{input_tree!r} of {type(input_tree)} has no parts, but {shallow_tree!r} has")
     if check_types and not same_type(shallow_tree, input_tree):
-        raise TypeError(f"the types differ: {type(input_tree)} is no {type(shallow_tree)}")
+        raise TypeError(f"the types differ: {type(input_tree)} is not a {type(shallow_tree)}")
     if isinstance(shallow_tree, Mapping) and isinstance(input_tree, Mapping):
         missing = [key for key in shallow_tree if key not in input_tree]
         if missing:
             raise ValueError(f"the input has no keys {missing}, only {list(input_tree)}")
-    shallow_parts, input_parts = children(shallow_tree), children(input_tree)
-    if len(shallow_parts) != len(input_parts):
-        raise ValueError(f"the input has {len(input_parts)} parts, the shallow structure {len(shallow_parts)}")
-    for shallow, part in zip(shallow_parts, input_parts):
-        assert_shallow_structure(shallow, part, check_types)
+    shallow_children, input_children = children(shallow_tree), children(input_tree)
+    if len(shallow_children) != len(input_children):
+        raise ValueError(f"the input has {len(input_children)} parts, the shallow structure {len(shallow_children)}")
+    for shallow, child in zip(shallow_children, input_children):
+        assert_shallow_structure(shallow, child, check_types)
 
 
 @export("contrib.framework.nest.flatten_up_to")
 def flatten_up_to(shallow_tree: Any, input_tree: Any, check_types: bool = True) -> list[Any]:
     """Flattens the input up to the leaves of the shallow structure."""
     assert_shallow_structure(shallow_tree, input_tree, check_types)
-    return list(_parts_up_to(shallow_tree, input_tree))
+    return list(_children_up_to(shallow_tree, input_tree))
 
 
-def _parts_up_to(shallow: Any, value: Any) -> Iterator[Any]:
+def _children_up_to(shallow: Any, value: Any) -> Iterator[Any]:
     if not is_nested(shallow):
         yield value
         return
-    for inner, part in zip(children(shallow), children(value)):
-        yield from _parts_up_to(inner, part)
+    for inner, child in zip(children(shallow), children(value)):
+        yield from _children_up_to(inner, child)
 
 
 @export("contrib.framework.nest.map_structure_up_to")
@@ -121,5 +121,5 @@ def paths_of(structure: Any, expand_composites: bool = False) -> Iterator[tuple[
         names = [field.name for field in type(structure).__attrs_attrs__]
     else:
         names = getattr(structure, "_fields", range(len(inner)))
-    for name, part in zip(names, inner):
-        yield from ((name, *path) for path in paths_of(part, expand_composites))
+    for name, child in zip(names, inner):
+        yield from ((name, *path) for path in paths_of(child, expand_composites))

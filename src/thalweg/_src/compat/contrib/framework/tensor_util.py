@@ -25,21 +25,21 @@ def with_shape(expected_shape: Any, tensor: TensorLike) -> Any:
     """Returns the tensor after a check of its shape, static if possible, otherwise in the step."""
     tensor = convert_to_tensor(tensor)
     if not isinstance(expected_shape, Tensor):
-        wanted = shapes.as_shape(expected_shape)
-        if not shapes.compatible(wanted, tensor.dims):
+        expected_dims = shapes.as_shape(expected_shape)
+        if not shapes.compatible(expected_dims, tensor.dims):
             raise ValueError(f"Invalid shape for tensor {tensor.label}, expected {expected_shape}, got {tensor.shape}.")
-        if shapes.is_fully_defined(tensor.dims) or not shapes.is_fully_defined(wanted):
+        if shapes.is_fully_defined(tensor.dims) or not shapes.is_fully_defined(expected_dims):
             return tensor
-        expected_shape = list(wanted or ())
+        expected_shape = list(expected_dims or ())
     else:
-        wanted = None
+        expected_dims = None
     with name_scope(f"{tensor.op.name}/", values=[tensor]):
-        found = shape(tensor)
+        actual_shape = shape(tensor)
         message = f"Wrong shape for {tensor.name} [expected] [actual]."
-        same = reduce_all(equal(convert_to_tensor(expected_shape, dtypes.int32), found))
-        with control_dependencies([Assert(same, [message, expected_shape, found])]):
+        same = reduce_all(equal(convert_to_tensor(expected_shape, dtypes.int32), actual_shape))
+        with control_dependencies([Assert(same, [message, expected_shape, actual_shape])]):
             checked = identity(tensor, name="tensor")
-    checked.set_shape(wanted)
+    checked.set_shape(expected_dims)
     return checked
 
 
@@ -47,8 +47,8 @@ def with_shape(expected_shape: Any, tensor: TensorLike) -> Any:
 def with_same_shape(expected_tensor: TensorLike, tensor: TensorLike) -> Any:
     """Returns the tensor after a check that it has the shape of another."""
     expected = convert_to_tensor(expected_tensor)
-    known = shapes.is_fully_defined(expected.dims)
-    return with_shape(expected.shape if known else shape(expected), tensor)
+    is_static = shapes.is_fully_defined(expected.dims)
+    return with_shape(expected.shape if is_static else shape(expected), tensor)
 
 
 @export("contrib.framework.remove_squeezable_dimensions")

@@ -78,10 +78,10 @@ def variable(
 @export("contrib.framework.model_variable", "contrib.slim.model_variable")
 @add_arg_scope
 @parameters_of(variable, dtype=dtypes.float32)
-def model_variable(**given: Any) -> Any:
+def model_variable(**arguments: Any) -> Any:
     """Returns a variable that is also in the collection of model variables."""
-    collections = [*(given.pop("collections") or ()), GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES]
-    return variable(**given, collections=collections)
+    collections = [*(arguments.pop("collections") or ()), GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES]
+    return variable(**arguments, collections=collections)
 
 
 @export("contrib.framework.local_variable", "contrib.slim.local_variable")
@@ -102,9 +102,9 @@ def local_variable(
 
 @export("contrib.framework.global_variable", "contrib.slim.global_variable")
 @parameters_of(local_variable)
-def global_variable(**given: Any) -> Any:
+def global_variable(**arguments: Any) -> Any:
     """Returns a new global variable, which is not trained."""
-    return Variable(**given, trainable=False, collections=[GraphKeys.GLOBAL_VARIABLES])
+    return Variable(**arguments, trainable=False, collections=[GraphKeys.GLOBAL_VARIABLES])
 
 
 @export("contrib.framework.add_model_variable", "contrib.slim.add_model_variable")
@@ -162,12 +162,12 @@ def get_variables_by_name(given_name: str, scope: str | VariableScope | None = N
 @export("contrib.framework.get_unique_variable", "contrib.slim.get_unique_variable")
 def get_unique_variable(var_op_name: str) -> Any:
     """Returns the one variable of a full name."""
-    found = [v for v in get_variables(var_op_name) if v.op.name == var_op_name]
-    if not found:
+    matches = [v for v in get_variables(var_op_name) if v.op.name == var_op_name]
+    if not matches:
         raise ValueError(f"Couldn't find variable {var_op_name}")
-    if len(found) > 1:
+    if len(matches) > 1:
         raise ValueError(f"Variable {var_op_name} does not uniquely identify a variable")
-    return found[0]
+    return matches[0]
 
 
 @export("contrib.framework.get_variables_to_restore", "contrib.slim.get_variables_to_restore")
@@ -213,8 +213,8 @@ def filter_variables(
 def get_variable_full_name(var: Any) -> str:
     """Returns the name under which a variable is saved; for a partition, that of the whole variable."""
     require_members("var", var, "a variable", "op")
-    part = getattr(var, "_save_slice_info", None)
-    return str(part.full_name if part else var.op.name)
+    slice_info = getattr(var, "_save_slice_info", None)
+    return str(slice_info.full_name if slice_info else var.op.name)
 
 
 # -- values -----------------------------------------------------------------------------------------------------------
@@ -226,11 +226,11 @@ def assign_from_values(var_names_to_values: dict[str, Any]) -> tuple[Operation, 
     assigns, feeds = [], {}
     require_members("var_names_to_values", var_names_to_values, "a dict of values", "items")
     for name, value in var_names_to_values.items():
-        found = get_unique_variable(name)
+        variable = get_unique_variable(name)
         array = np.asarray(value)
         with device_scope(""):
-            fed = placeholder(found.dtype, array.shape)
-        assigns.append(found.assign(fed))
+            fed = placeholder(variable.dtype, array.shape)
+        assigns.append(variable.assign(fed))
         feeds[fed] = array
     return group(*assigns), feeds
 
@@ -275,10 +275,10 @@ def renaming_getter(rename: dict[str, str] | None = None) -> Callable[..., Any]:
     ) -> Any:
         parent, slash, last = name.rpartition("/")
 
-        def found(name: str, **given: Any) -> Any:
-            return getter(name, reuse=reuse, **{**kwargs, **given})
+        def get(name: str, **arguments: Any) -> Any:
+            return getter(name, reuse=reuse, **{**kwargs, **arguments})
 
-        kept = {key: kwargs[key] for key in ("use_resource", "synchronization", "aggregation") if key in kwargs}
+        passed_on = {key: kwargs[key] for key in ("use_resource", "synchronization", "aggregation") if key in kwargs}
         return model_variable(
             f"{parent}{slash}{names.get(last, last)}",
             shape=shape,
@@ -289,8 +289,8 @@ def renaming_getter(rename: dict[str, str] | None = None) -> Callable[..., Any]:
             collections=collections,
             caching_device=caching_device,
             partitioner=partitioner,
-            custom_getter=found,
-            **kept,
+            custom_getter=get,
+            **passed_on,
         )
 
     return getter

@@ -15,12 +15,12 @@ Loss = Callable[..., Tensor]
 
 
 def _of_model(loss: Loss) -> Loss:
-    """Returns the loss as a function of a model and of the arguments that are no parts of models."""
+    """Returns the loss as a function of a model and of the arguments that models do not have."""
     parameters = inspect.signature(loss).parameters
 
     def of_model(gan_model: Any, **kwargs: Any) -> Tensor:
-        parts = {name: getattr(gan_model, name) for name in parameters if hasattr(gan_model, name)}
-        return loss(**{**parts, **kwargs})
+        tensors = {name: getattr(gan_model, name) for name in parameters if hasattr(gan_model, name)}
+        return loss(**{**tensors, **kwargs})
 
     name = of_model.__name__ = of_model.__qualname__ = loss.__name__
     of_model.__doc__ = (loss.__doc__ or "").partition("\n")[0] or None

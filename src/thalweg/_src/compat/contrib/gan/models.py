@@ -219,7 +219,7 @@ def infogan_model(
         gen_outputs,
         get_trainable_variables(discriminator),
         discriminator,
-        lambda data, given: discriminator_fn(data, given)[0],
+        lambda data, condition: discriminator_fn(data, condition)[0],
         structured,
         distributions,
         discriminator_fn,

@@ -51,16 +51,16 @@ def gan_loss(
             add_summaries=add_summaries,
         )
     if mutual_information_penalty_weight:
-        _require_parts(model, "predicted_distributions", "mutual_information_penalty_weight")
+        _require_member(model, "predicted_distributions", "mutual_information_penalty_weight")
         penalty = losses.mutual_information_penalty(model, add_summaries=add_summaries)
         generator += mutual_information_penalty_weight * penalty
         discriminator += mutual_information_penalty_weight * penalty
     if aux_cond_generator_weight:
-        _require_parts(model, "one_hot_labels", "aux_cond_generator_weight")
+        _require_member(model, "one_hot_labels", "aux_cond_generator_weight")
         auxiliary = losses.acgan_generator_loss(model, add_summaries=add_summaries)
         generator += aux_cond_generator_weight * auxiliary
     if aux_cond_discriminator_weight:
-        _require_parts(model, "one_hot_labels", "aux_cond_discriminator_weight")
+        _require_member(model, "one_hot_labels", "aux_cond_discriminator_weight")
         auxiliary = losses.acgan_discriminator_loss(model, add_summaries=add_summaries)
         discriminator += aux_cond_discriminator_weight * auxiliary
     generator += get_regularization_loss(model.generator_scope.name)
@@ -68,9 +68,9 @@ def gan_loss(
     return GANLoss(generator, discriminator)
 
 
-def _require_parts(model: Any, part: str, parameter: str) -> None:
-    if not hasattr(model, part):
-        raise ValueError(f"{parameter}: expected a model with {part}, received a {type(model).__name__}")
+def _require_member(model: Any, member: str, parameter: str) -> None:
+    if not hasattr(model, member):
+        raise ValueError(f"{parameter}: expected a model with {member}, received a {type(model).__name__}")
 
 
 def _pooled(model: Any, tensor_pool_fn: Callable[..., Any]) -> Any:
@@ -98,12 +98,12 @@ def cyclegan_loss(
         **kwargs: Further arguments of `gan_loss`.
     """
     consistency = cycle_consistency_loss_fn(model, add_summaries=kwargs.get("add_summaries", True))
-    parts = []
+    one_way_losses = []
     for one_way in (model.model_x2y, model.model_y2x):
         loss = gan_loss(one_way, generator_loss_fn, discriminator_loss_fn, **kwargs)
         generator = loss.generator_loss + cycle_consistency_loss_weight * consistency
-        parts.append(GANLoss(generator, loss.discriminator_loss))
-    return CycleGANLoss(*parts)
+        one_way_losses.append(GANLoss(generator, loss.discriminator_loss))
+    return CycleGANLoss(*one_way_losses)
 
 
 @export("contrib.gan.gan_train_ops")
@@ -138,10 +138,10 @@ def gan_train_ops(
     increment = get_or_create_global_step().assign_add(1)
     require_members("model", model, "a GANModel", "generator_scope", "discriminator_scope")
     scopes = model.generator_scope.name, model.discriminator_scope.name
-    given = kwargs.pop("update_ops", None)
-    updates = set(get_collection(GraphKeys.UPDATE_OPS) if given is None else given)
-    own = [set(get_collection(GraphKeys.UPDATE_OPS, f"{scope}/")) & updates for scope in scopes]
-    unused = updates - own[0] - own[1]
+    update_ops = kwargs.pop("update_ops", None)
+    updates = set(get_collection(GraphKeys.UPDATE_OPS) if update_ops is None else update_ops)
+    scope_updates = [set(get_collection(GraphKeys.UPDATE_OPS, f"{scope}/")) & updates for scope in scopes]
+    unused = updates - scope_updates[0] - scope_updates[1]
     if check_for_unused_update_ops and unused:
         raise ValueError(f"There are unused update ops: {sorted(op.name for op in unused)}")
     with name_scope("generator_train"):
@@ -150,7 +150,7 @@ def gan_train_ops(
             generator_optimizer,
             global_step=None,
             variables_to_train=model.generator_variables,
-            update_ops=own[0],
+            update_ops=scope_updates[0],
             **kwargs,
         )
     with name_scope("discriminator_train"):
@@ -159,7 +159,7 @@ def gan_train_ops(
             discriminator_optimizer,
             global_step=None,
             variables_to_train=model.discriminator_variables,
-            update_ops=own[1],
+            update_ops=scope_updates[1],
             **kwargs,
         )
     return GANTrainOps(generator, discriminator, increment)

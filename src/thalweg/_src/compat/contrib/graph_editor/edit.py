@@ -38,13 +38,13 @@ def detach_inputs(sgv: Any, control_inputs: bool = False) -> tuple[SubGraphView,
         placeholders = [make_placeholder_from_tensor(t) for t in view.inputs]
     if control_inputs:
         detach_control_inputs(view)
-    made = view.copy()
+    detached = view.copy()
     replace_inputs(list(zip(placeholders, view.inputs)), can_modify=view.ops)
-    made._input_ts = placeholders
+    detached._input_ts = placeholders
     replaced = dict(zip(view.passthroughs, (placeholders[view.input_index(t)] for t in view.passthroughs)))
-    made._passthrough_ts = [replaced[t] for t in view.passthroughs]
-    made._output_ts = [replaced.get(t, t) for t in view.outputs]
-    return made, placeholders
+    detached._passthrough_ts = [replaced[t] for t in view.passthroughs]
+    detached._output_ts = [replaced.get(t, t) for t in view.outputs]
+    return detached, placeholders
 
 
 @export("contrib.graph_editor.detach_outputs")
@@ -92,6 +92,6 @@ def bypass(sgv: Any) -> tuple[SubGraphView, list[Tensor]]:
     inputs = view.inputs
     if len(inputs) != len(view.outputs):
         raise ValueError(f"a subgraph of {len(inputs)} inputs and {len(view.outputs)} outputs cannot be bypassed")
-    made, placeholders = detach_inputs(view)
-    replace_inputs(list(zip(inputs, made.outputs)), cannot_modify=made.ops)
-    return made, placeholders
+    bypassed, placeholders = detach_inputs(view)
+    replace_inputs(list(zip(inputs, bypassed.outputs)), cannot_modify=bypassed.ops)
+    return bypassed, placeholders

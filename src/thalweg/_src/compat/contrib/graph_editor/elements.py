@@ -19,12 +19,12 @@ PLACEHOLDER_PREFIX = "geph"
 
 def graph_of_all(elements: Iterable[Any]) -> Graph | None:
     """Returns the one graph of all elements, None without elements; elements of two graphs are refused."""
-    found: Graph | None = None
+    graph: Graph | None = None
     for element in elements:
-        if found is not None and element.graph is not found:
+        if graph is not None and element.graph is not graph:
             raise ValueError(f"{element.name!r} is from another graph than the elements before it")
-        found = element.graph
-    return found
+        graph = element.graph
+    return graph
 
 
 def _listed(elements: Any, kind: type, other: type, ignore_others: bool, check_graph: bool) -> list[Any]:
@@ -34,15 +34,15 @@ def _listed(elements: Any, kind: type, other: type, ignore_others: bool, check_g
         return []
     if isinstance(elements, str | bytes | Tensor | Operation) or not isinstance(elements, Iterable):
         raise TypeError(f"expected a tf.{kind.__name__} or an iterable of them, received {elements!r}")
-    found = list(elements)
+    listed = list(elements)
     if ignore_others:
-        found = [element for element in found if not isinstance(element, other)]
-    for element in found:
+        listed = [element for element in listed if not isinstance(element, other)]
+    for element in listed:
         if not isinstance(element, kind):
             raise TypeError(f"expected a tf.{kind.__name__}, received {element!r}")
     if check_graph:
-        graph_of_all(found)
-    return found
+        graph_of_all(listed)
+    return listed
 
 
 @export("contrib.graph_editor.make_list_of_op")

@@ -189,7 +189,7 @@ def remove_control_inputs(op: Operation, cops: Any) -> None:
     cops = make_list_of_op(cops, allow_graph=False)
     for cop in cops:
         if cop not in op.control_inputs:
-            raise ValueError(f"{cop.name!r} is no control_input of {op.name!r}")
+            raise ValueError(f"{cop.name!r} is not a control input of {op.name!r}")
     op.graph._require_mutable()
     drop_controls([(op, cop) for cop in cops])
 

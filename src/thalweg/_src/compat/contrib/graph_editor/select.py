@@ -99,10 +99,10 @@ def get_ops_ios(
 ) -> list[Operation]:
     """Returns the operations that an edge joins to one of the operations."""
     control_inputs, control_outputs = check_cios(control_inputs, control_outputs, control_ios)
-    found = [
+    neighbours = [
         other for op in make_list_of_op(ops) for other in (*_before(op, control_inputs), *_after(op, control_outputs))
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(neighbours))
 
 
 @export("contrib.graph_editor.compute_boundary_ts")

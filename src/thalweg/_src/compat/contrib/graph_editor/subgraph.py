@@ -63,10 +63,10 @@ class SubGraphView:
         pass
 
     def __copy__(self) -> SubGraphView:
-        made = SubGraphView.__new__(SubGraphView)
+        view = SubGraphView.__new__(SubGraphView)
         for name, value in vars(self).items():
-            setattr(made, name, list(value) if isinstance(value, list) else value)
-        return made
+            setattr(view, name, list(value) if isinstance(value, list) else value)
+        return view
 
     def copy(self) -> SubGraphView:
         """Returns a view of the same operations."""
@@ -139,45 +139,45 @@ class SubGraphView:
 
     def remap_inputs(self, new_input_indices: Mapping) -> SubGraphView:
         """Returns a view whose inputs are those at the given positions."""
-        made = self.copy()
-        made._input_ts = _remapped(self._input_ts, new_input_indices, self.input_index, unique=True)
-        return made
+        view = self.copy()
+        view._input_ts = _remapped(self._input_ts, new_input_indices, self.input_index, unique=True)
+        return view
 
     def remap_outputs(self, new_output_indices: Mapping) -> SubGraphView:
         """Returns a view whose outputs are those at the given positions, which may repeat."""
-        made = self.copy()
-        made._output_ts = _remapped(self._output_ts, new_output_indices, self.output_index, unique=False)
-        return made
+        view = self.copy()
+        view._output_ts = _remapped(self._output_ts, new_output_indices, self.output_index, unique=False)
+        return view
 
     def remap(self, new_input_indices: Any = None, new_output_indices: Any = None) -> SubGraphView:
         """Returns a view whose inputs and outputs are those at the given positions."""
-        made = self if new_input_indices is None else self.remap_inputs(new_input_indices)
-        return made.copy() if new_output_indices is None else made.remap_outputs(new_output_indices)
+        view = self if new_input_indices is None else self.remap_inputs(new_input_indices)
+        return view.copy() if new_output_indices is None else view.remap_outputs(new_output_indices)
 
     def remap_outputs_make_unique(self) -> SubGraphView:
         """Returns a view without repeated outputs."""
-        made = self.copy()
-        made._output_ts = list(dict.fromkeys(self._output_ts))
-        return made
+        view = self.copy()
+        view._output_ts = list(dict.fromkeys(self._output_ts))
+        return view
 
     def remap_outputs_to_consumers(self) -> SubGraphView:
         """Returns a view with an output for each of its uses outside."""
-        made, members = self.remap_outputs_make_unique(), set(self._ops)
-        made._output_ts = [t for t in made._output_ts for op in t.consumers() if op not in members]
-        return made
+        view, members = self.remap_outputs_make_unique(), set(self._ops)
+        view._output_ts = [t for t in view._output_ts for op in t.consumers() if op not in members]
+        return view
 
     def remap_default(self, remove_input_map: bool = True, remove_output_map: bool = True) -> SubGraphView:
         """Returns a view with the default inputs or outputs."""
-        made, default = self.copy(), SubGraphView(self._ops, self._passthrough_ts)
+        view, default = self.copy(), SubGraphView(self._ops, self._passthrough_ts)
         if remove_input_map:
-            made._input_ts = default._input_ts
+            view._input_ts = default._input_ts
         if remove_output_map:
-            made._output_ts = default._output_ts
-        return made
+            view._output_ts = default._output_ts
+        return view
 
     def remove_unused_ops(self, control_inputs: bool = True) -> SubGraphView:
         """Returns a view of the operations that connect the inputs to the outputs."""
-        made = self.copy()
+        view = self.copy()
         used = set(
             get_walks_union_ops(
                 self.connected_inputs,
@@ -187,8 +187,8 @@ class SubGraphView:
                 control_outputs=None if self._graph is None else ControlOutputs(self._graph),
             )
         )
-        made._ops = [op for op in self._ops if op in used]
-        return made
+        view._ops = [op for op in self._ops if op in used]
+        return view
 
 
 def _position(tensors: list[Tensor], tensor: Tensor, what: str) -> int:
@@ -204,13 +204,13 @@ def _remapped(tensors: list[Tensor], indices: Mapping, index_of: Any, unique: bo
         for position, index in indices.items():
             whole[position] = index
         indices = whole
-    found = [index_of(index) if isinstance(index, Tensor) else index for index in indices]
-    for index in found:
+    positions = [index_of(index) if isinstance(index, Tensor) else index for index in indices]
+    for index in positions:
         if not 0 <= index < len(tensors):
             raise ValueError(f"expected positions below {len(tensors)}, received {index}")
-    if unique and len(set(found)) != len(found):
-        raise ValueError(f"expected each input once, received positions {found}")
-    return [tensors[index] for index in found]
+    if unique and len(set(positions)) != len(positions):
+        raise ValueError(f"expected each input once, received positions {positions}")
+    return [tensors[index] for index in positions]
 
 
 @export("contrib.graph_editor.make_view", "contrib.graph_editor.sgv")

@@ -47,31 +47,31 @@ class TransformerInfo:
 
     def transformed(self, original_top: Any, missing_fn: Callable[[Any], Any] | None = None) -> Any:
         """Returns what became of tensors, operations or nests of them; by default None for what was not transformed."""
-        found: dict[Any, Any] = {**self._transformed_ops, **self._transformed_ts}
-        return _looked_up(original_top, found, missing_fn)
+        copies: dict[Any, Any] = {**self._transformed_ops, **self._transformed_ts}
+        return _looked_up(original_top, copies, missing_fn)
 
     def original(self, transformed_top: Any, missing_fn: Callable[[Any], Any] | None = None) -> Any:
         """Returns what transformed tensors, operations or nests of them were made of."""
         pairs = [*self._transformed_ops.items(), *self._transformed_ts.items()]
-        return _looked_up(transformed_top, {made: original for original, made in pairs}, missing_fn)
+        return _looked_up(transformed_top, {copy: original for original, copy in pairs}, missing_fn)
 
     def __str__(self) -> str:
         lines = [f"Transformation of {len(self._transformed_ops)} ops"]
-        return "\n".join([*lines, *(f"  {op.name} -> {made.name}" for op, made in self._transformed_ops.items())])
+        return "\n".join([*lines, *(f"  {op.name} -> {copy.name}" for op, copy in self._transformed_ops.items())])
 
 
-def _looked_up(top: Any, found: dict[Any, Any], missing_fn: Callable[[Any], Any] | None) -> Any:
+def _looked_up(top: Any, counterparts: dict[Any, Any], missing_fn: Callable[[Any], Any] | None) -> Any:
     if isinstance(top, SubGraphView):
-        made = top.copy()
-        made._ops = [found[op] for op in top.ops]
+        view = top.copy()
+        view._ops = [counterparts[op] for op in top.ops]
         for name in ("_input_ts", "_output_ts", "_passthrough_ts"):
-            setattr(made, name, [found[t] for t in getattr(top, name)])
-        made._graph = graph_of_all([*made._ops, *made._passthrough_ts])
-        return made
+            setattr(view, name, [counterparts[t] for t in getattr(top, name)])
+        view._graph = graph_of_all([*view._ops, *view._passthrough_ts])
+        return view
 
     def look_up(element: Any) -> Any:
-        if element in found:
-            return found[element]
+        if element in counterparts:
+            return counterparts[element]
         return None if missing_fn is None else missing_fn(element)
 
     return map_structure(look_up, top)
@@ -123,14 +123,14 @@ def copy_op_handler(info: Transformer, op: Operation, new_inputs: list[Tensor]) 
     graph = info.graph_
     attrs = dict(op.attrs)
     if "_class" in attrs:
-        kept = [name for name in attrs["_class"] if name.removeprefix(_COLOCATED) in graph._by_name]
-        attrs["_class"] = tuple(kept)
-        if not kept:
+        colocations = [name for name in attrs["_class"] if name.removeprefix(_COLOCATED) in graph._by_name]
+        attrs["_class"] = tuple(colocations)
+        if not colocations:
             del attrs["_class"]
     with graph.control_flow(None), graph.device(None), graph.colocate_with(None, ignore_existing=True):
-        made = graph.add(op.definition, new_inputs, attrs, [t.dtype for t in op.outputs], info.new_name(op.name))
-    made.device = op.device
-    return made, made.outputs
+        copy = graph.add(op.definition, new_inputs, attrs, [t.dtype for t in op.outputs], info.new_name(op.name))
+    copy.device = op.device
+    return copy, copy.outputs
 
 
 @export("contrib.graph_editor.Transformer")
@@ -190,22 +190,24 @@ class Transformer:
         for op in _sorted(self.sgv.ops):
             inputs: list[Tensor | None] = [self._new_input(t) for t in op.inputs]
             back_edges += [(op, index) for index, tensor in enumerate(inputs) if tensor is None]
-            known = next((tensor for tensor in inputs if tensor is not None), None)
-            given: list[Any] = [known if tensor is None else tensor for tensor in inputs]  # until the loop is closed
-            made, outputs = self.transform_op_handler(self, op, given)
-            self.transformed_ops[op] = made
+            available = next((tensor for tensor in inputs if tensor is not None), None)
+            stand_ins: list[Any] = [
+                available if tensor is None else tensor for tensor in inputs
+            ]  # until the loop is closed
+            copy, outputs = self.transform_op_handler(self, op, stand_ins)
+            self.transformed_ops[op] = copy
             for old, new in zip(op.outputs, outputs):
                 if any(tensor is None for tensor in inputs):
                     new.dims = old.dims
                 self.transformed_ts[old] = new
                 self.assign_collections_handler(self, old, new)
-            self.assign_collections_handler(self, op, made)
+            self.assign_collections_handler(self, op, copy)
         for op, index in back_edges:
             self.transformed_ops[op]._replace_input(index, self.transformed_ts[op.inputs[index]])
-        for op, made in self.transformed_ops.items():
+        for op, copy in self.transformed_ops.items():
             controls = [self.transform_control_input_handler(self, control) for control in op.control_inputs]
             if any(controls):
-                made._add_control_inputs([control for control in controls if control is not None])
+                copy._add_control_inputs([control for control in controls if control is not None])
         for t in self.sgv.passthroughs:
             if t not in self.transformed_ts:
                 self.transformed_ts[t] = self.transform_external_input_handler(self, t)
@@ -256,10 +258,10 @@ def copy(
 def _destination(view: SubGraphView, graph: Graph | None) -> Graph:
     if graph is not None and not isinstance(graph, Graph):
         raise TypeError(f"dst_graph: expected a tf.Graph, received {type(graph)}")
-    found = view.graph if graph is None else graph
-    if found is None:
+    destination = view.graph if graph is None else graph
+    if destination is None:
         raise ValueError("sgv: expected a subgraph with operations, since no dst_graph is given")
-    return found
+    return destination
 
 
 @export("contrib.graph_editor.copy_with_input_replacements")

@@ -105,10 +105,10 @@ def interpolate_spline(
     Points are [batch, count, dimensions], values [batch, count, outputs].
     """
     with name_scope(name, "interpolate_spline", [train_points, train_values, query_points]):
-        known, values = convert_to_tensor(train_points), convert_to_tensor(train_values)
+        points, values = convert_to_tensor(train_points), convert_to_tensor(train_values)
         asked = convert_to_tensor(query_points)
-        around, linear = _spline_weights(known, values, order, regularization_weight)
-        near = _kernel(_squared_distances(asked, known), order)
+        around, linear = _spline_weights(points, values, order, regularization_weight)
+        near = _kernel(_squared_distances(asked, points), order)
         return matmul(near, around) + matmul(_with_ones(asked), linear)
 
 

@@ -158,12 +158,12 @@ class _Statistics:
 
     def normalize(self, is_training: Any, epsilon: float, decay: Any, zero_debias: bool, collections: Any) -> Tensor:
         """Returns the outputs; the averages are updated in place or by collections."""
-        known = smart_constant_value(is_training)
+        static_is_training = smart_constant_value(is_training)
         outputs, mean, variance = smart_cond(
             is_training, lambda: self._by_batch(epsilon), lambda: self._by_averages(epsilon)
         )
         outputs.set_shape(self._inputs.dims)
-        if known is False:
+        if static_is_training is False:
             return outputs  # type: ignore[no-any-return]
 
         def moved() -> tuple[Any, Any]:

@@ -66,9 +66,9 @@ def _of_rank(dims: int, name: str) -> Any:
     """Returns `convolution` for inputs of one rank, with a name of its own, by which arg_scope refers to it."""
 
     @parameters_of(convolution, without=["conv_dims"])
-    def function(**given: Any) -> Any:
+    def function(**arguments: Any) -> Any:
         """Applies a convolution, normalizer and activation."""
-        return convolution(**given, conv_dims=dims)
+        return convolution(**arguments, conv_dims=dims)
 
     function.__name__ = function.__qualname__ = name
     return add_arg_scope(function)
@@ -156,14 +156,14 @@ def separable_convolution2d(
         inputs = convert_to_tensor(inputs)
         use_bias = bool(not normalizer_fn and biases_initializer)
         if num_outputs is None:
-            made = _depthwise(
+            convolved = _depthwise(
                 inputs,
                 (kernel_size, depth_multiplier, stride, padding, data_format, rate),
                 (weights_initializer, weights_regularizer, trainable),
                 (biases_initializer, biases_regularizer) if use_bias else None,
                 variables_collections,
             )
-            return finished(made, opened, normalizer_fn, normalizer_params, activation_fn, outputs_collections)
+            return finished(convolved, opened, normalizer_fn, normalizer_params, activation_fn, outputs_collections)
         layer = SeparableConv2D(
             filters=num_outputs,
             kernel_size=kernel_size,

@@ -160,8 +160,8 @@ def embedding_lookup_unique(
     """
     with name_scope(name, "EmbeddingLookupUnique", [params, ids]):
         ids = convert_to_tensor(ids)
-        found, places = unique(reshape(ids, [-1]))
-        rows = gather(embedding_lookup(params, found, partition_strategy), places)
+        distinct, places = unique(reshape(ids, [-1]))
+        rows = gather(embedding_lookup(params, distinct, partition_strategy), places)
         outputs = reshape(rows, concat([shape(ids), shape(rows)[1:]], 0))
         if ids.dims is not None and rows.dims is not None:
             outputs.set_shape((*ids.dims, *rows.dims[1:]))

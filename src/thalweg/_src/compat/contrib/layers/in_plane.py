@@ -121,7 +121,7 @@ def legacy_fully_connected(
         if len(sizes) < 2 or sizes[-1] is None:
             raise ValueError(f"x: expected rank 2 or more and a known last dimension, received shape {x.get_shape()}")
 
-        def made(variable: str, shape: list[int], initializer: Any, collections: Any, regularizer: Any) -> Any:
+        def create(variable: str, shape: list[int], initializer: Any, collections: Any, regularizer: Any) -> Any:
             places = {*collections, GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES}
             return get_variable(
                 variable,
@@ -133,17 +133,17 @@ def legacy_fully_connected(
                 trainable=trainable,
             )
 
-        weights = made("weights", [sizes[-1], num_output_units], weight_init, weight_collections, weight_regularizer)
+        weights = create("weights", [sizes[-1], num_output_units], weight_init, weight_collections, weight_regularizer)
         flat = x if len(sizes) == 2 else reshape(x, [-1, sizes[-1]])
         outputs = matmul(flat, weights)
         if bias_init is not None:
             outputs = nn.bias_add(
-                outputs, made("bias", [num_output_units], bias_init, bias_collections, bias_regularizer)
+                outputs, create("bias", [num_output_units], bias_init, bias_collections, bias_regularizer)
             )
         if len(sizes) > 2:
             dynamic = shape_of(x)
-            kept = [dynamic[i] if size is None else size for i, size in enumerate(sizes[:-1])]
-            outputs = reshape(outputs, [*kept, num_output_units])
+            leading = [dynamic[i] if size is None else size for i, size in enumerate(sizes[:-1])]
+            outputs = reshape(outputs, [*leading, num_output_units])
         if activation_fn is not None:
             outputs = activation_fn(outputs)
         add_to_collections(list(output_collections), outputs)

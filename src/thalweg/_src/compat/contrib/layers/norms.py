@@ -43,7 +43,7 @@ def _parameters(
     return make("beta", Zeros()) if center else None, make("gamma", Ones()) if scale else None
 
 
-def _known(inputs: Tensor, axes: Any, what: str) -> list[int]:
+def _static_sizes(inputs: Tensor, axes: Any, what: str) -> list[int]:
     assert inputs.dims is not None
     sizes = [inputs.dims[axis] for axis in axes]
     if None in sizes:
@@ -84,7 +84,7 @@ def layer_norm(
                 f"begin_params_axis ({begin_params_axis}) and begin_norm_axis ({begin_norm_axis}) "
                 f"must be < rank(inputs) ({rank})"
             )
-        sizes = _known(inputs, range(rank)[begin_params_axis:], "parameter")
+        sizes = _static_sizes(inputs, range(rank)[begin_params_axis:], "parameter")
         beta, gamma = _parameters(inputs, sizes, center, scale, None, variables_collections, trainable)
         whole: Any = cast(inputs, dtypes.float32) if inputs.dtype in (dtypes.float16, dtypes.bfloat16) else inputs
         mean, variance = (
@@ -119,7 +119,7 @@ def instance_norm(
         inputs = convert_to_tensor(inputs)
         rank = _rank(inputs)
         channel = 1 if data_format == "NCHW" else rank - 1
-        sizes = _known(inputs, [channel], "channels")
+        sizes = _static_sizes(inputs, [channel], "channels")
         beta, gamma = _parameters(inputs, sizes, center, scale, param_initializers, variables_collections, trainable)
         if data_format == "NCHW":
             spread = [1, sizes[0], *[1] * (rank - 2)]
@@ -165,7 +165,7 @@ def group_norm(
         reduced = [axis % rank for axis in reduction_axes]
         if channel in reduced:
             raise ValueError(f"reduction_axis cannot be the channels axis, {channels_axis}")
-        (channels,) = _known(inputs, [channel], "channels")
+        (channels,) = _static_sizes(inputs, [channel], "channels")
         if groups > channels or channels % groups:
             raise ValueError(f"{groups} groups do not divide {channels} channels of {inputs.label}")
         beta, gamma = _parameters(

@@ -109,8 +109,8 @@ def _rate(learning_rate: Any, global_step: Any, decay: Any) -> Any:
 def _optimizer(optimizer: Any, rate: Any) -> Any:
     if isinstance(optimizer, str):
         if optimizer not in OPTIMIZER_CLS_NAMES:
-            known = ", ".join(OPTIMIZER_CLS_NAMES)
-            raise ValueError(f"Optimizer name should be one of [{known}], you provided {optimizer}.")
+            names = ", ".join(OPTIMIZER_CLS_NAMES)
+            raise ValueError(f"Optimizer name should be one of [{names}], you provided {optimizer}.")
         optimizer = OPTIMIZER_CLS_NAMES[optimizer]
         if rate is None:
             raise ValueError("Learning rate is None, but should be specified for an optimizer given by name.")
@@ -122,9 +122,9 @@ def _optimizer(optimizer: Any, rate: Any) -> Any:
     if isinstance(optimizer, Optimizer):
         return optimizer
     if callable(optimizer):
-        made = optimizer(rate) if rate is not None else optimizer()
-        if isinstance(made, Optimizer) or hasattr(made, "apply_gradients"):
-            return made
+        instance = optimizer(rate) if rate is not None else optimizer()
+        if isinstance(instance, Optimizer) or hasattr(instance, "apply_gradients"):
+            return instance
     raise ValueError(
         f"Optimizer must be a name, a class, an instance or a function that returns one, got {optimizer!r}"
     )
@@ -166,8 +166,10 @@ def _dense(gradient: Any) -> Any:
 
 def _noise(gradient: Any) -> Tensor:
     dense = _dense(gradient)
-    known = dense.get_shape()
-    return truncated_normal(known.as_list() if known.is_fully_defined() else shape(dense), dtype=dense.dtype)
+    static_shape = dense.get_shape()
+    return truncated_normal(
+        static_shape.as_list() if static_shape.is_fully_defined() else shape(dense), dtype=dense.dtype
+    )
 
 
 def _summarize(loss: Any, pairs: Any, summaries: Any, clipped: bool) -> None:

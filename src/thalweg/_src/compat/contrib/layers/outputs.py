@@ -37,10 +37,10 @@ def add_to_variable_collections(
     keys = get_variable_collections(variables_collections, name)
     if variable is None or not keys:
         return
-    parts = list(variable) if hasattr(variable, "_get_variable_list") else [variable]
+    partitions = list(variable) if hasattr(variable, "_get_variable_list") else [variable]
     for key in [keys] if isinstance(keys, str) else keys:
         members = get_collection_ref(key)
-        members += [part for part in parts if not any(part is member for member in members)]
+        members += [partition for partition in partitions if not any(partition is member for member in members)]
 
 
 @export("contrib.layers.utils.append_tensor_alias", "contrib.slim.utils.append_tensor_alias")

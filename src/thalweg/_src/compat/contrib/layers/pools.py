@@ -154,6 +154,6 @@ def stack(inputs: TensorLike, layer: Callable[..., Any], stack_args: Sequence[An
         base = scope if scope is not None else _name_of(layer, "stack")
         outputs = convert_to_tensor(inputs)
         for number, arguments in enumerate(stack_args):
-            given = arguments if isinstance(arguments, list | tuple) else [arguments]
-            outputs = layer(outputs, *given, **{**kwargs, "scope": f"{base}_{number + 1}"})
+            positional = arguments if isinstance(arguments, list | tuple) else [arguments]
+            outputs = layer(outputs, *positional, **{**kwargs, "scope": f"{base}_{number + 1}"})
         return outputs

@@ -44,18 +44,18 @@ def weighted_layer(default_scope: str) -> Callable[[Callable[..., Any]], Callabl
     """
 
     def declare(function: Callable[..., Any]) -> Callable[..., Tensor]:
-        own = inspect.signature(function).parameters.values()
-        first = [declared for declared in own if declared.kind is _KIND]
+        parameters = inspect.signature(function).parameters.values()
+        first = [declared for declared in parameters if declared.kind is _KIND]
         shared = [parameter(name, default) for name, default in _SHARED.items()]
-        last = [declared.replace(kind=_KIND) for declared in own if declared.kind is not _KIND]
+        last = [declared.replace(kind=_KIND) for declared in parameters if declared.kind is not _KIND]
 
         @wraps(function)
-        def layer(**given: Any) -> Tensor:
-            options = {name: given.pop(name) for name in _SHARED}
-            with layer_scope(options["scope"], default_scope, given["inputs"], options["reuse"], _RENAMED) as opened:
-                given["inputs"] = convert_to_tensor(given["inputs"])
-                layer_class, arguments = function(**given)
-                return _applied(layer_class, arguments, given["inputs"], opened, options)
+        def layer(**values: Any) -> Tensor:
+            options = {name: values.pop(name) for name in _SHARED}
+            with layer_scope(options["scope"], default_scope, values["inputs"], options["reuse"], _RENAMED) as opened:
+                values["inputs"] = convert_to_tensor(values["inputs"])
+                layer_class, arguments = function(**values)
+                return _applied(layer_class, arguments, values["inputs"], opened, options)
 
         return taking(inspect.Signature([*first, *shared, *last]), layer)
 

@@ -51,9 +51,9 @@ class Estimator:
         def core_model_fn(features: Any, labels: Any, mode: str, params: Any, config: RunConfig) -> EstimatorSpec:
             if feature_engineering_fn is not None:
                 features, labels = feature_engineering_fn(features, labels)
-            given = {"mode": mode, "params": params, "config": config, "model_dir": config.model_dir}
-            made = model_fn(features, labels, **{name: value for name, value in given.items() if name in names})
-            return _spec(made, mode)
+            available = {"mode": mode, "params": params, "config": config, "model_dir": config.model_dir}
+            returned = model_fn(features, labels, **{name: value for name, value in available.items() if name in names})
+            return _spec(returned, mode)
 
         self._core = CoreEstimator(core_model_fn, model_dir, config, {} if params is None else params)
 
@@ -68,8 +68,8 @@ class Estimator:
         max_steps: int | None = None,
     ) -> Estimator:
         """Trains the model on arrays or on an input function, and returns itself; `monitors` are hooks."""
-        given = _input(x, y, input_fn, batch_size, epochs=None)
-        self._core.train(given, monitors, steps, max_steps)
+        train_input_fn = _input(x, y, input_fn, batch_size, epochs=None)
+        self._core.train(train_input_fn, monitors, steps, max_steps)
         return self
 
     def partial_fit(
@@ -114,11 +114,13 @@ class Estimator:
         iterate_batches: bool = False,
     ) -> Any:
         """Returns an iterator over the predictions of examples, or of batches; without `as_iterable`, all as arrays."""
-        given = _input(x, None, input_fn, batch_size, 1)
-        found: Iterator[Any] = self._core.predict(given, outputs, yield_single_examples=not iterate_batches)
+        predict_input_fn = _input(x, None, input_fn, batch_size, 1)
+        predictions: Iterator[Any] = self._core.predict(
+            predict_input_fn, outputs, yield_single_examples=not iterate_batches
+        )
         if as_iterable:
-            return found
-        rows = list(found)
+            return predictions
+        rows = list(predictions)
         joined = np.concatenate if iterate_batches else np.stack
         if rows and isinstance(rows[0], Mapping):
             return {key: joined([row[key] for row in rows]) for key in rows[0]}
@@ -148,16 +150,17 @@ class Estimator:
         )
 
 
-def _spec(made: Any, mode: str) -> EstimatorSpec:
+def _spec(returned: Any, mode: str) -> EstimatorSpec:
     """Returns what a model function returned as an EstimatorSpec."""
-    if isinstance(made, EstimatorSpec):
-        return made
-    if isinstance(made, ModelFnOps):
-        return made.estimator_spec()
-    if isinstance(made, tuple) and len(made) == 3:
-        return EstimatorSpec(mode, *made)
+    if isinstance(returned, EstimatorSpec):
+        return returned
+    if isinstance(returned, ModelFnOps):
+        return returned.estimator_spec()
+    if isinstance(returned, tuple) and len(returned) == 3:
+        return EstimatorSpec(mode, *returned)
     raise ValueError(
-        f"model_fn should return ModelFnOps, or a tuple of predictions, loss and training operation, received {made!r}"
+        "model_fn should return ModelFnOps, or a tuple of predictions, loss and training operation, "
+        f"received {returned!r}"
     )
 
 

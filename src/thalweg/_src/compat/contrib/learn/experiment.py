@@ -93,8 +93,8 @@ class Experiment:
         self._train_steps, self._eval_steps = train_steps, eval_steps
         self._train_hooks, self._eval_hooks = list(train_monitors or ()), list(eval_hooks or ())
         self._eval_delay_secs, self._throttle_secs = eval_delay_secs, continuous_eval_throttle_secs
-        given = local_eval_frequency if min_eval_frequency is None else min_eval_frequency
-        self._min_eval_frequency = 1 if given is None else given
+        frequency = local_eval_frequency if min_eval_frequency is None else min_eval_frequency
+        self._min_eval_frequency = 1 if frequency is None else frequency
         self._delay_by_step = delay_workers_by_global_step
         self._train_steps_per_iteration = train_steps_per_iteration
         self._export_strategies = _strategies(export_strategies)
@@ -143,24 +143,24 @@ class Experiment:
     local_run = train_and_evaluate
 
     def _evaluated_and_exported(self) -> tuple[dict[str, Any], list[Any]]:
-        found = self._evaluate(self._eval_steps, _NAME)
-        return found, [strategy._run(self._estimator, found) for strategy in self._export_strategies]
+        metrics = self._evaluate(self._eval_steps, _NAME)
+        return metrics, [strategy._run(self._estimator, metrics) for strategy in self._export_strategies]
 
     def continuous_train_and_eval(
         self, continuous_eval_predicate_fn: Callable[..., bool] | None = None
     ) -> tuple[dict[str, Any] | None, list[Any]]:
         """Trains for some steps and evaluates, in turn, until the last step or until a function returns False."""
-        found: dict[str, Any] | None = None
+        metrics: dict[str, Any] | None = None
         exported: list[Any] = []
-        while continuous_eval_predicate_fn is None or continuous_eval_predicate_fn(found):
-            done = 0 if found is None else int(found[GraphKeys.GLOBAL_STEP])
+        while continuous_eval_predicate_fn is None or continuous_eval_predicate_fn(metrics):
+            done = 0 if metrics is None else int(metrics[GraphKeys.GLOBAL_STEP])
             if self._train_steps is not None and done >= self._train_steps:
                 break
             count = self._train_steps_per_iteration or self._train_steps or _STEPS_PER_ITERATION
             left = count if self._train_steps is None else min(count, self._train_steps - done)
             self._core.train(self._train_input_fn, self._train_hooks, steps=left, saving_listeners=self._listeners)
-            found, exported = self._evaluated_and_exported()
-        return found, exported
+            metrics, exported = self._evaluated_and_exported()
+        return metrics, exported
 
     def continuous_eval(
         self,
@@ -173,16 +173,16 @@ class Experiment:
         """Evaluates new checkpoints until the last step has been, or a function of the results returns False."""
         time.sleep(self._eval_delay_secs if delay_secs is None else delay_secs)
         throttle = self._throttle_secs if throttle_delay_secs is None else throttle_delay_secs
-        found, previous = None, None
-        while continuous_eval_predicate_fn is None or continuous_eval_predicate_fn(found):
+        metrics, previous = None, None
+        while continuous_eval_predicate_fn is None or continuous_eval_predicate_fn(metrics):
             start, path = time.monotonic(), self._core.latest_checkpoint()
             if path is not None and (path != previous or not evaluate_checkpoint_only_once):
-                found, previous = self._evaluate(self._eval_steps, name), path
-            done = 0 if found is None else int(found[GraphKeys.GLOBAL_STEP])
+                metrics, previous = self._evaluate(self._eval_steps, name), path
+            done = 0 if metrics is None else int(metrics[GraphKeys.GLOBAL_STEP])
             if self._train_steps is not None and done >= self._train_steps:
                 break
             wait_for_next_evaluation(start, throttle)
-        return found
+        return metrics
 
     def test(self) -> dict[str, Any]:
         """Trains for one step and evaluates one batch, as a check that the model runs."""
@@ -194,10 +194,10 @@ class Experiment:
         start_server(self._core.config).join()
 
 
-def _strategies(given: Any) -> list[ExportStrategy]:
-    if given is None:
+def _strategies(export_strategies: Any) -> list[ExportStrategy]:
+    if export_strategies is None:
         return []
-    listed = [given] if isinstance(given, ExportStrategy) else list(given)
+    listed = [export_strategies] if isinstance(export_strategies, ExportStrategy) else list(export_strategies)
     for strategy in listed:
         if not isinstance(strategy, ExportStrategy):
             raise ValueError(f"`export_strategies` must be an ExportStrategy, or several, received {strategy!r}")
@@ -238,13 +238,17 @@ def run(
         raise ValueError("Must specify a model directory in `run_config`.")
     if run_config is None and hparams is not None:
         raise ValueError("hparams need run_config: a function of a folder takes nothing else")
-    made = experiment_fn(output_dir) if run_config is None else experiment_fn(run_config=run_config, hparams=hparams)
-    if not isinstance(made, Experiment):
-        raise TypeError(f"Experiment builder did not return an Experiment instance, got {type(made)} instead.")
-    config = made._core.config
+    experiment = (
+        experiment_fn(output_dir) if run_config is None else experiment_fn(run_config=run_config, hparams=hparams)
+    )
+    if not isinstance(experiment, Experiment):
+        raise TypeError(f"Experiment builder did not return an Experiment instance, got {type(experiment)} instead.")
+    config = experiment._core.config
     alone = not config.cluster_spec and config.task_type != EVALUATOR
     chosen = schedule or ("train_and_evaluate" if alone else _SCHEDULES.get(config.task_type, ""))
-    if chosen.startswith("_") or not callable(getattr(made, chosen, None)):
-        there = sorted(name for name in vars(Experiment) if not name.startswith("_") and callable(getattr(made, name)))
+    if chosen.startswith("_") or not callable(getattr(experiment, chosen, None)):
+        there = sorted(
+            name for name in vars(Experiment) if not name.startswith("_") and callable(getattr(experiment, name))
+        )
         raise ValueError(f"schedule: expected one of {there}, received {chosen!r}")
-    return getattr(made, chosen)()
+    return getattr(experiment, chosen)()

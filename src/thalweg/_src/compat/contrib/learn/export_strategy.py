@@ -32,10 +32,12 @@ class ExportStrategy(NamedTuple):
     ) -> Any:
         """Returns what the function returns: the path of the export, or None."""
         names = parameter_names(self.export_fn)
-        given = {"checkpoint_path": checkpoint_path, "eval_result": eval_result}
+        available = {"checkpoint_path": checkpoint_path, "eval_result": eval_result}
         if self.strip_default_attrs is not None:
-            given["strip_default_attrs"] = self.strip_default_attrs
-        return self.export_fn(estimator, export_path, **{name: value for name, value in given.items() if name in names})
+            available["strip_default_attrs"] = self.strip_default_attrs
+        return self.export_fn(
+            estimator, export_path, **{name: value for name, value in available.items() if name in names}
+        )
 
     def _run(self, estimator: Any, eval_result: Any) -> Any:
         return self.export(estimator, os.path.join(estimator.model_dir, "export", self.name), None, eval_result)

@@ -59,8 +59,8 @@ class ModelFnOps(_Fields):
         training_hooks: Sequence[Any] | None = None,
         scaffold: Any = None,
     ) -> ModelFnOps:
-        given = mode, predictions, loss, train_op, eval_metric_ops, output_alternatives
-        return super().__new__(cls, *given, training_chief_hooks, training_hooks, scaffold)
+        fields = mode, predictions, loss, train_op, eval_metric_ops, output_alternatives
+        return super().__new__(cls, *fields, training_chief_hooks, training_hooks, scaffold)
 
     def estimator_spec(self, default_serving_output_alternative_key: str | None = None) -> EstimatorSpec:
         """Returns the same as an `EstimatorSpec`, whose predictions are served."""
@@ -103,19 +103,21 @@ class MetricSpec:
 
     def create_metric_ops(self, inputs: Any, labels: Any, predictions: Any) -> Any:
         """Returns what the function returns for the chosen predictions, labels and weights."""
-        given = {
+        values = {
             "labels": _chosen(labels, self.label_key, "label_key"),
             "predictions": _chosen(predictions, self.prediction_key, "prediction_key"),
         }
         if self.weight_key is not None:
-            given["weights"] = _chosen(inputs, self.weight_key, "weight_key")
+            values["weights"] = _chosen(inputs, self.weight_key, "weight_key")
         names = parameter_names(self.metric_fn)
-        named = {next((each for each in _NAMES[what] if each in names), ""): value for what, value in given.items()}
+        named = {
+            next((synonym for synonym in _NAMES[what] if synonym in names), ""): value for what, value in values.items()
+        }
         if "" not in named:
             return self.metric_fn(**named)
         if self.weight_key is not None:
             raise ValueError(f"{self}: expected a function with parameters for labels, predictions and weights")
-        return self.metric_fn(given["predictions"], given["labels"])
+        return self.metric_fn(values["predictions"], values["labels"])
 
     def __str__(self) -> str:
         function = self.metric_fn.func if isinstance(self.metric_fn, partial) else self.metric_fn

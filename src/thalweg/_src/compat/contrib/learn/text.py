@@ -72,13 +72,13 @@ class CategoricalVocabulary:
         They get new ids: the most frequent one has 1.
         """
         ranked = sorted(sorted(self._freq.items(), key=lambda pair: str(pair[0])), key=lambda pair: -pair[1])
-        kept = {
+        frequent = {
             category: count
             for category, count in ranked
             if count > min_frequency and (max_frequency <= 0 or count < max_frequency)
         }
-        self._freq = kept
-        self._reverse_mapping = [self._unknown_token, *kept]
+        self._freq = frequent
+        self._reverse_mapping = [self._unknown_token, *frequent]
         self._mapping = {category: number for number, category in enumerate(self._reverse_mapping)}
 
     def reverse(self, class_id: int) -> Any:
@@ -199,8 +199,8 @@ class ByteProcessor:
         for document in x:
             data = document.encode("utf-8") if isinstance(document, str) else bytes(document)
             row = np.zeros(self.max_document_length, np.uint8)
-            part = np.frombuffer(data[: self.max_document_length], np.uint8)
-            row[: len(part)] = part
+            leading = np.frombuffer(data[: self.max_document_length], np.uint8)
+            row[: len(leading)] = leading
             yield row
 
     def reverse(self, x: Iterable[Any]) -> Iterator[str]:

@@ -97,7 +97,7 @@ def embedding_rnn_decoder(
 
 def _require_projection(output_projection: Any, num_symbols: int, dtype: Any) -> None:
     if output_projection is not None:
-        weights, biases = (convert_to_tensor(part, dtype=dtype) for part in output_projection)
+        weights, biases = (convert_to_tensor(value, dtype=dtype) for value in output_projection)
         weights.get_shape().assert_is_compatible_with([None, num_symbols])
         biases.get_shape().assert_is_compatible_with([num_symbols])
 
@@ -180,12 +180,12 @@ def attention_decoder(
             width = current.get_shape().with_rank(2)[1].value
             if width is None:
                 raise ValueError(f"decoder_inputs: the size of {current.label} must be known")
-            joined = linear([cast(part, dtype) for part in [current, *seen]], width, True)
+            joined = linear([cast(tensor, dtype) for tensor in [current, *seen]], width, True)
             output, state = cell(joined, state)
             with variable_scope(get_variable_scope(), reuse=True if initial_state_attention else None):
                 seen = attention(state)
             with variable_scope("AttnOutputProjection"):
-                output = linear([cast(part, dtype) for part in [output, *seen]], output_size, True)
+                output = linear([cast(tensor, dtype) for tensor in [output, *seen]], output_size, True)
             outputs.append(output)
     return outputs, state
 

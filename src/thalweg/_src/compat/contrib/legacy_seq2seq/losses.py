@@ -76,13 +76,13 @@ def model_with_buckets(
     if not buckets:
         raise ValueError("buckets: expected at least one pair of lengths, received none")
     sources, steps = buckets[-1]
-    for what, given, least in (
+    for what, tensors, least in (
         ("encoder_inputs", encoder_inputs, sources),
         ("targets", targets, steps),
         ("weights", weights, steps),
     ):
-        if len(given) < least:
-            raise ValueError(f"{what} has {len(given)} steps, the last bucket needs {least}")
+        if len(tensors) < least:
+            raise ValueError(f"{what} has {len(tensors)} steps, the last bucket needs {least}")
     loss_of = sequence_loss_by_example if per_example_loss else sequence_loss
     outputs, losses = [], []
     with name_scope(name, "model_with_buckets", [*encoder_inputs, *decoder_inputs, *targets, *weights]):

@@ -191,8 +191,8 @@ def _decoded(decode: Callable[[bool, bool], Decoded], feed_previous: Any, like: 
             return [*outputs, *nest.flatten(state)]
 
     values = cond(feed_previous, lambda: branch(True), lambda: branch(False))
-    parts = len(nest.flatten(like))
-    return values[:-parts], nest.pack_sequence_as(like, values[-parts:])
+    count = len(nest.flatten(like))
+    return values[:-count], nest.pack_sequence_as(like, values[-count:])
 
 
 @export("contrib.legacy_seq2seq.one2many_rnn_seq2seq")

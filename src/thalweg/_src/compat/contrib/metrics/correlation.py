@@ -38,8 +38,8 @@ def streaming_covariance(
         x, y = cast(x, dtypes.float32), cast(y, dtypes.float32)
         weight = ones_like(x) if w is None else cast(w, dtypes.float32) * ones_like(x)
         count, mean_x, mean_y, moment = (
-            metric_variable([], dtypes.float32, name=part)
-            for part in ("count", "mean_prediction", "mean_label", "comoment")
+            metric_variable([], dtypes.float32, name=statistic)
+            for statistic in ("count", "mean_prediction", "mean_label", "comoment")
         )
         number = reduce_sum(weight)
         batch_x, batch_y = div_no_nan(reduce_sum(x * weight), number), div_no_nan(reduce_sum(y * weight), number)
@@ -94,18 +94,18 @@ def streaming_concat(values: TensorLike, axis: int = 0, max_size: int | None = N
         start = [0 if i == axis else n for i, n in enumerate(shape)]
         if None in start:
             raise ValueError("all dimensions of `values` other than the dimension to concatenate along must be known")
-        kept = metric_variable(start, values.dtype, validate_shape=False, name="array")
+        array = metric_variable(start, values.dtype, validate_shape=False, name="array")
         if max_size is not None:
-            room = minimum(shape_of(values)[axis], max_size - shape_of(kept.value())[axis])
+            room = minimum(shape_of(values)[axis], max_size - shape_of(array.value())[axis])
             taken = tuple(slice(None, room) if i == axis else slice(None) for i in range(len(shape)))
             values = values[taken]
-        grown = concat([kept.value(), values], axis)
-        known = [None if i == axis else n for i, n in enumerate(shape)]
-        grown.set_shape(known)
-        value = kept.value()
+        grown = concat([array.value(), values], axis)
+        static_sizes = [None if i == axis else n for i, n in enumerate(shape)]
+        grown.set_shape(static_sizes)
+        value = array.value()
         with control_dependencies([value]):
-            update = assign(kept, grown, validate_shape=False)
-        value.set_shape(known)
+            update = assign(array, grown, validate_shape=False)
+        value.set_shape(static_sizes)
         return value, update
 
 
@@ -132,7 +132,7 @@ def f1_score(
             false_positives_at_thresholds(labels, predictions, at, weights),
             false_negatives_at_thresholds(labels, predictions, at, weights),
         )
-        value, update = (_best_f1(*parts) for parts in zip(*counts))
+        value, update = (_best_f1(*thresholds) for thresholds in zip(*counts))
         return value, update
 
 

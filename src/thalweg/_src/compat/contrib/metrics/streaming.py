@@ -71,8 +71,8 @@ def streaming_recall_at_k(
         predictions: Scores [batch, classes].
         labels: True classes: a tensor, dense or sparse.
     """
-    found = cast(in_top_k(predictions, labels, k), dtypes.float32)
-    return means.mean(found, weights, name=name or f"recall_at_{k}")
+    hits = cast(in_top_k(predictions, labels, k), dtypes.float32)
+    return means.mean(hits, weights, name=name or f"recall_at_{k}")
 
 
 @export("contrib.metrics.accuracy", "contrib.slim.metrics.accuracy")

@@ -71,7 +71,7 @@ class AccumulatingOptimizer(Optimizer):
         around = get_default_graph().get_name_scope()
         with name_scope(name or self._name) as scope:
             with init_scope():
-                count = self._own(Variable(0, trainable=False, name="count", dtype=dtypes.int32))
+                count = self._add_sum(Variable(0, trainable=False, name="count", dtype=dtypes.int32))
                 sums = [self._sum_of(grad, variable) for grad, variable in pairs]
 
             def add() -> Operation:
@@ -101,14 +101,14 @@ class AccumulatingOptimizer(Optimizer):
     def _sum_of(self, grad: Any, variable: Any) -> _DenseSum | _SparseSum:
         with colocate_with(variable):
             if not isinstance(grad, IndexedSlices):
-                return _DenseSum(grad, self._own(create_zeros_slot(variable, self._name)))
+                return _DenseSum(grad, self._add_sum(create_zeros_slot(variable, self._name)))
             row = variable.get_shape().as_list()[1:]
             with name_scope(""), name_scope(f"{variable._shared_name}/{self._name}"):
-                values = self._own(_empty_rows("values", row, grad.values.dtype))
-                indices = self._own(_empty_rows("indices", [], grad.indices.dtype))
+                values = self._add_sum(_empty_rows("values", row, grad.values.dtype))
+                indices = self._add_sum(_empty_rows("indices", [], grad.indices.dtype))
             return _SparseSum(grad, values, indices)
 
-    def _own(self, variable: Any) -> Any:
+    def _add_sum(self, variable: Any) -> Any:
         self._sums.append(variable)
         return variable
 

@@ -86,8 +86,8 @@ class AdaMaxOptimizer(AdamOptimizer):
     """
 
     @parameters_of(AdamOptimizer.__init__, without=["use_own_namescope_for_non_slot_vars"], name="AdaMax")
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
 
     def _get_beta_accumulators(self) -> Any:
         return self._get_non_slot_variable("beta1_power", get_default_graph())

@@ -84,14 +84,14 @@ class DecoupledWeightDecayExtension:
             return super()._update(grad, variable)  # type: ignore[misc]
 
     def _decay(self, variable: Any) -> Any:
-        part = multiply(variable.value(), cast(self._weight_decay_tensor, variable.dtype))
-        return variable.assign_sub(part, self._use_locking, read_value=False)
+        decrease = multiply(variable.value(), cast(self._weight_decay_tensor, variable.dtype))
+        return variable.assign_sub(decrease, self._use_locking, read_value=False)
 
     def _decay_rows(self, grad: IndexedSlices, variable: Any) -> Any:
         rows = unique(grad.indices)[0]
         held = variable.sparse_read(rows)
-        part = multiply(held, negative(cast(self._weight_decay_tensor, variable.dtype)))
-        return resource_scatter_add.operation(variable._handle, rows, part)
+        increase = multiply(held, negative(cast(self._weight_decay_tensor, variable.dtype)))
+        return resource_scatter_add.operation(variable._handle, rows, increase)
 
 
 @export("contrib.opt.extend_with_decoupled_weight_decay")
@@ -109,8 +109,8 @@ class MomentumWOptimizer(DecoupledWeightDecayExtension, MomentumOptimizer):
     """Momentum with decoupled weight decay."""
 
     @parameters_of(MomentumOptimizer.__init__, before="learning_rate", name="MomentumW")
-    def __init__(self, weight_decay: TensorLike | Callable[[], TensorLike], **given: Any) -> None:
-        super().__init__(weight_decay, **given)
+    def __init__(self, weight_decay: TensorLike | Callable[[], TensorLike], **arguments: Any) -> None:
+        super().__init__(weight_decay, **arguments)
 
 
 @export("contrib.opt.AdamWOptimizer")
@@ -124,8 +124,8 @@ class AdamWOptimizer(DecoupledWeightDecayExtension, AdamOptimizer):
     @parameters_of(
         AdamOptimizer.__init__, without=["use_own_namescope_for_non_slot_vars"], before="learning_rate", name="AdamW"
     )
-    def __init__(self, weight_decay: TensorLike | Callable[[], TensorLike], **given: Any) -> None:
-        super().__init__(weight_decay, **given)
+    def __init__(self, weight_decay: TensorLike | Callable[[], TensorLike], **arguments: Any) -> None:
+        super().__init__(weight_decay, **arguments)
 
 
 @export("contrib.opt.LAMBOptimizer")
@@ -207,7 +207,7 @@ class LARSOptimizer(MomentumOptimizer):
     def compute_lr(self, grad: Any, var: Any) -> tuple[Any, Any]:
         """Returns the learning rate of a variable, and its gradient with weight decay."""
         rate = cast(self._learning_rate_tensor, grad.dtype)
-        if self._skip_list is not None and any(part in var.name for part in self._skip_list):
+        if self._skip_list is not None and any(fragment in var.name for fragment in self._skip_list):
             return rate, grad
         value = var.value()
         size, slope = _norm(value), _norm(grad)

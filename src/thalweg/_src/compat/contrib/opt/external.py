@@ -126,8 +126,8 @@ class _Evaluation:
 
     def move_to(self, x: Any) -> None:
         owner = self._owner
-        parts = [x[part].reshape(shape) for part, shape in zip(owner._packing_slices, owner._shapes)]
-        self._session.run(owner._var_updates, dict(zip(owner._update_placeholders, parts)), **self._run_kwargs)
+        values = [x[piece].reshape(shape) for piece, shape in zip(owner._packing_slices, owner._shapes)]
+        self._session.run(owner._var_updates, dict(zip(owner._update_placeholders, values)), **self._run_kwargs)
 
     def function(self, tensors: Any, fetches: Any = None, callback: Callable[..., Any] | None = None) -> Function:
         """Returns the function from a point to the values of tensors."""
@@ -181,20 +181,20 @@ class ScipyOptimizerInterface(ExternalOptimizerInterface):
             )
             for function, gradient in zip(functions, grads)
         ]
-        given = dict(optimizer_kwargs)
+        options = dict(optimizer_kwargs)
         arguments = {
             "jac": True,
             "callback": step_callback,
-            "method": given.pop("method", self._DEFAULT_METHOD),
+            "method": options.pop("method", self._DEFAULT_METHOD),
             "constraints": constraints,
             "bounds": packed_bounds,
         }
-        if "bounds" in given:
+        if "bounds" in options:
             raise ValueError("Bounds must be set using the var_to_bounds argument")
         for key in arguments:
-            if key in given:
+            if key in options:
                 raise ValueError(f"Optimizer keyword arg '{key}' is set automatically and cannot be injected manually")
-        result = scipy.optimize.minimize(loss_and_gradient, initial_val, **arguments, **given)
+        result = scipy.optimize.minimize(loss_and_gradient, initial_val, **arguments, **options)
         logging.info(
             "Optimization terminated with: %s; objective function value: %s; iterations: %s; evaluations: %s",
             result.message,

@@ -123,15 +123,15 @@ class LBFGSOptimizer(Optimizer):
             where(downhill, direction, negative(gradient)),
             where(downhill, slope, -_dot(gradient, gradient)),
         )
-        found = self._search(objective, start, loss, gradient, direction, slope)
-        length = where(found.accepted, found.length, found.low)
-        with control_dependencies([found.length]):
+        search = self._search(objective, start, loss, gradient, direction, slope)
+        length = where(search.accepted, search.length, search.low)
+        with control_dependencies([search.length]):
             moved = objective.point.move_to(start + length * direction)
         with control_dependencies([moved]):
             remembered = cond(
-                found.accepted,
-                lambda: memory.add(direction * found.length, found.gradient - gradient),
-                lambda: cond(less_equal(found.low, cast(0, slope.dtype)), memory.clear, lambda: control.group()),
+                search.accepted,
+                lambda: memory.add(direction * search.length, search.gradient - gradient),
+                lambda: cond(less_equal(search.low, cast(0, slope.dtype)), memory.clear, lambda: control.group()),
             )
         return control.group(moved, remembered, name=name)
 
@@ -157,8 +157,8 @@ class LBFGSOptimizer(Optimizer):
             return logical_and(logical_not(search.accepted), less(search.evaluations, self._max_evaluations))
 
         first = _Search(constant(1, dtype), constant(0, dtype), infinity, constant(0), constant(False), gradient)
-        (found,) = while_loop(keep_searching, body, [first], parallel_iterations=1, back_prop=False)
-        return found  # type: ignore[no-any-return]
+        (last,) = while_loop(keep_searching, body, [first], parallel_iterations=1, back_prop=False)
+        return last  # type: ignore[no-any-return]
 
 
 class _Search(NamedTuple):
@@ -199,11 +199,11 @@ class _Point:
 
     def move_to(self, vector: Tensor) -> Operation:
         """Returns the operation that assigns the parts of a vector to the variables."""
-        parts = split(vector, self._sizes)
+        pieces = split(vector, self._sizes)
         return control.group(
             *(
-                v.assign(reshape(part, v.get_shape().as_list()), read_value=False)
-                for v, part in zip(self.variables, parts)
+                v.assign(reshape(values, v.get_shape().as_list()), read_value=False)
+                for v, values in zip(self.variables, pieces)
             )
         )
 
@@ -255,29 +255,29 @@ class _Copy:
 
     def __call__(self) -> Tensor:
         graph = get_default_graph()
-        made: dict[Tensor, Tensor] = {}
+        copies: dict[Tensor, Tensor] = {}
         for operation in self._operations:
             copy = graph.create_op(
                 operation.type,
-                [made.get(tensor, tensor) for tensor in operation.inputs],
+                [copies.get(tensor, tensor) for tensor in operation.inputs],
                 [t.dtype for t in operation.outputs],
                 name=operation.name.rpartition("/")[2],
                 attrs=operation.attrs,
             )
-            made.update(zip(operation.outputs, copy.outputs))
-        return made.get(self._loss, self._loss)
+            copies.update(zip(operation.outputs, copy.outputs))
+        return copies.get(self._loss, self._loss)
 
 
 def _between(sources: Sequence[Tensor], target: Tensor) -> list[Operation]:
     """Returns the operations that depend on a source and that the target depends on, each after its inputs."""
     above = reachable([target.op], lambda op: (tensor.op for tensor in op.inputs))
     changed: set[Tensor] = set(sources)
-    found = []
+    operations = []
     for operation in sorted(above, key=lambda op: op.id):
         if any(tensor in changed for tensor in operation.inputs):
             changed.update(operation.outputs)
-            found.append(operation)
-    return found
+            operations.append(operation)
+    return operations
 
 
 class _Memory:
@@ -316,8 +316,8 @@ class _Memory:
         """Returns the initial inverse Hessian's scale: from the last step, or such that the first has length 1."""
         one = cast(1, self._dtype)
         first = minimum(one, one / reduce_sum(absolute(gradient)))
-        known = greater(weight, cast(0, self._dtype))
-        return where(known, one / where(known, weight * _dot(change, change), one), first)
+        has_curvature = greater(weight, cast(0, self._dtype))
+        return where(has_curvature, one / where(has_curvature, weight * _dot(change, change), one), first)
 
     def add(self, step: Tensor, change: Tensor) -> Operation:
         """Returns the operation that stores a step, if its curvature is positive."""

@@ -27,8 +27,8 @@ class AdamGSOptimizer(AdamOptimizer):
     """
 
     @parameters_of(AdamOptimizer.__init__, without=["use_own_namescope_for_non_slot_vars"], before="learning_rate")
-    def __init__(self, global_step: TensorLike = 0, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, global_step: TensorLike = 0, **arguments: Any) -> None:
+        super().__init__(**arguments)
         self._global_step = global_step
 
     def _get_beta_accumulators(self) -> tuple[Any, Any]:
@@ -66,8 +66,8 @@ class RegAdagradOptimizer(AdagradOptimizer):
     """
 
     @parameters_of(AdagradOptimizer.__init__, name="RegAdagrad")
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
         self._should_update_slots = True
 
     @contextlib.contextmanager

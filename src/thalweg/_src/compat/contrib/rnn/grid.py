@@ -140,11 +140,11 @@ class GridLSTMCell(RNNCell):
         self._coupled = couple_input_forget_gates
         self._state_is_tuple = state_is_tuple
         names = [
-            f"{prefix}_f{f:02d}_b{b:02d}_{part}"
+            f"{prefix}_f{f:02d}_b{b:02d}_{letter}"
             for prefix in self._prefixes
             for b, count in enumerate(self._blocks)
             for f in range(count)
-            for part in "cm"
+            for letter in "cm"
         ]
         self._state_tuple_type: Any = collections.namedtuple("GridLSTMStateTuple", names) if state_is_tuple else None
 
@@ -215,8 +215,8 @@ class GridLSTMCell(RNNCell):
                 c_time, m_time = (state[:, (2 * number + k) * units : (2 * number + k + 1) * units] for k in (0, 1))
             together = concat([window, m_time, m_freq], 1)
             mixed = {axis: bias_add(matmul(together, w), b) for axis, (w, b) in kernels.items()}
-            parts = {axis: split(mixed[axis], gates, axis=1) for axis in mixed}
-            by_freq, by_time = parts["f"], parts["f" if self._shared else "t"]
+            gates_along = {axis: split(mixed[axis], gates, axis=1) for axis in mixed}
+            by_freq, by_time = gates_along["f"], gates_along["f" if self._shared else "t"]
             before = (c_freq, c_time)
             c_freq = self._memory(by_freq, c_freq, before, peepholes.get("freq"))
             c_time = self._memory(by_time, c_time, before, peepholes.get("time"))
@@ -231,27 +231,27 @@ class GridLSTMCell(RNNCell):
         if not self._use_peepholes:
             return {}
         letters = "IO" if self._coupled else "FIO"
-        made = {
+        weights = {
             axis: {
                 g: [get_variable(f"W_{g}_diag_{axis}{to}_{block}", [self._num_units], kind) for to in "ft"]
                 for g in letters
             }
             for axis in (("freq",) if self._shared else ("freq", "time"))
         }
-        return {"freq": made["freq"], "time": made.get("time", made["freq"])}
+        return {"freq": weights["freq"], "time": weights.get("time", weights["freq"])}
 
-    def _memory(self, parts: Any, c: Any, memories: Any, peepholes: Any) -> Any:
-        i, j = parts[0], parts[1]
+    def _memory(self, gates: Any, c: Any, memories: Any, peepholes: Any) -> Any:
+        i, j = gates[0], gates[1]
         write = sigmoid(_seen(i, "I", memories, peepholes))
         if self._coupled:
             keep = 1.0 - write
         else:
-            keep = sigmoid(_seen(parts[2] + self._forget_bias, "F", memories, peepholes))
+            keep = sigmoid(_seen(gates[2] + self._forget_bias, "F", memories, peepholes))
         c = keep * c + write * tanh(j)
         return c if self._cell_clip is None else clip_by_value(c, -self._cell_clip, self._cell_clip)
 
-    def _output(self, parts: Any, c: Any, memories: Any, peepholes: Any) -> Any:
-        return sigmoid(_seen(parts[-1], "O", memories, peepholes)) * tanh(c)
+    def _output(self, gates: Any, c: Any, memories: Any, peepholes: Any) -> Any:
+        return sigmoid(_seen(gates[-1], "O", memories, peepholes)) * tanh(c)
 
 
 def _seen(gate: Any, letter: str, memories: Any, peepholes: Any) -> Any:
@@ -273,8 +273,8 @@ class BidirectionalGridLSTMCell(GridLSTMCell):
     _prefixes = ("fwd_state", "bwd_state")
 
     @parameters_of(GridLSTMCell.__init__, without=["state_is_tuple"], before="reuse")
-    def __init__(self, backward_slice_offset: int = 0, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, backward_slice_offset: int = 0, **arguments: Any) -> None:
+        super().__init__(**arguments)
         self._backward_slice_offset = int(backward_slice_offset)
 
     def call(self, inputs: TensorLike, state: Any) -> Any:

@@ -23,18 +23,18 @@ class HighwayWrapper(CellWrapper):
         super().__init__(cell)
         self._coupled = couple_carry_transform_gates
         self._carry_bias_init = carry_bias_init
-        self._own: dict[str, Any] = {}
+        self._highway_variables: dict[str, Any] = {}
 
     @property
     def trainable_weights(self) -> list[Any]:
         """The trainable variables of the wrapped cell and of the highway connection."""
-        return [*self._own.values(), *self.cell.trainable_weights]
+        return [*self._highway_variables.values(), *self.cell.trainable_weights]
 
     def _gate(self, x: Any, name: str, bias: float) -> Any:
         width = x.shape[1].value
         weights = get_variable(f"{name}_w", [width, width])
         biases = get_variable(f"{name}_b", [width], initializer=Constant(bias))
-        self._own |= {f"{name}_w": weights, f"{name}_b": biases}
+        self._highway_variables |= {f"{name}_w": weights, f"{name}_b": biases}
         return sigmoid(bias_add(matmul(x, weights), biases))
 
     def _highway(self, inputs: Any, outputs: Any) -> Any:

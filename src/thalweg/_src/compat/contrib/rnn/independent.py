@@ -29,9 +29,9 @@ class _IndependentCell(UnitsCell):
         self,
         kernel_initializer: str | Callable[..., Any] | None = None,
         bias_initializer: str | Callable[..., Any] | None = None,
-        **given: Any,
+        **arguments: Any,
     ) -> None:
-        super().__init__(**given)
+        super().__init__(**arguments)
         self._kernel_initializer = initializer_of(kernel_initializer)
         self._bias_initializer = initializer_of(bias_initializer)
 
@@ -99,8 +99,8 @@ class IndyLSTMCell(_IndependentCell):
     """An independently recurrent LSTM cell."""
 
     @parameters_of(_IndependentCell.__init__, before="activation")
-    def __init__(self, forget_bias: TensorLike = 1.0, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, forget_bias: TensorLike = 1.0, **arguments: Any) -> None:
+        super().__init__(**arguments)
         self._forget_bias = forget_bias
 
     @property

@@ -164,10 +164,10 @@ class NASCell(_MemoryCell):
         c, m = state
         units, kind = self._num_units, inputs.dtype
         past = matmul(m, get_variable("recurrent_kernel", [self.output_size, 8 * units], kind))
-        given = matmul(inputs, get_variable("kernel", [input_width(inputs), 8 * units], kind))
+        present = matmul(inputs, get_variable("kernel", [input_width(inputs), 8 * units], kind))
         if self._use_bias:
             past = bias_add(past, get_variable("bias", [8 * units], kind, Zeros()))
-        x, h = split(given, 8, axis=1), split(past, 8, axis=1)
+        x, h = split(present, 8, axis=1), split(past, 8, axis=1)
         first = tanh(sigmoid(x[0] + h[0]) * relu(x[1] + h[1]))
         second = tanh(sigmoid(x[2] + h[2]) + relu(x[3] * h[3]))
         third = tanh(tanh(x[4] + h[4]) * sigmoid(x[5] + h[5]))
@@ -206,21 +206,21 @@ class GLSTMCell(_MemoryCell):
 
     def call(self, inputs: Tensor, state: Any) -> Any:
         """Runs one step; each group takes its part of the inputs and of the last output."""
-        c, m = (convert_to_tensor(part) for part in state)
+        c, m = (convert_to_tensor(tensor) for tensor in state)
         share = self.output_size // self._groups
-        parts: list[list[Any]] = []
+        gates_by_group: list[list[Any]] = []
         with variable_scope(get_variable_scope(), initializer=self._initializer):
             for group in range(self._groups):
                 mine = slice(group * share, (group + 1) * share)
                 with variable_scope(f"group{group}"):
                     gates = linear([inputs[:, mine], m[:, mine]], 4 * self._num_units // self._groups, bias=False)
-                parts.append(list(split(gates, 4, axis=1)))
+                gates_by_group.append(list(split(gates, 4, axis=1)))
             i, j, f, o = (
                 bias_add(
                     concat(list(pieces), 1) if self._groups > 1 else pieces[0],
                     get_variable(f"bias_{name}", [self._num_units], inputs.dtype, Zeros()),
                 )
-                for name, pieces in zip("ijfo", zip(*parts))
+                for name, pieces in zip("ijfo", zip(*gates_by_group))
             )
         c = sigmoid(f + self._forget_bias) * c + sigmoid(i) * tanh(j)
         m = sigmoid(o) * self._activation(c)
@@ -255,7 +255,7 @@ class PhasedLSTMCell(_MemoryCell):
 
     def call(self, inputs: Tensor, state: Any) -> Any:
         """Runs one step."""
-        (c, h), (time, x) = state, (convert_to_tensor(part) for part in inputs)
+        (c, h), (time, x) = state, (convert_to_tensor(tensor) for tensor in inputs)
         with variable_scope("mask_gates"):
             gates = linear([x, h, c] if self._use_peepholes else [x, h], 2 * self._num_units)
             i, f = split(sigmoid(gates), 2, axis=1)

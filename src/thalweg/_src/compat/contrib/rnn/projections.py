@@ -36,17 +36,17 @@ def linear(
     kernel_initializer: Any = None,
 ) -> Tensor:
     """Returns the concatenated arguments times a kernel plus a bias, variables of the current scope."""
-    parts: Sequence[Any] = args if isinstance(args, list | tuple) else [args]
+    tensors: Sequence[Any] = args if isinstance(args, list | tuple) else [args]
     depth = 0
-    for part in parts:
-        if part.dims is None or len(part.dims) != 2 or part.dims[1] is None:
-            raise ValueError(f"linear expects matrices of known width, saw {part.shape}")
-        depth += part.dims[1]
-    dtype = parts[0].dtype
+    for tensor in tensors:
+        if tensor.dims is None or len(tensor.dims) != 2 or tensor.dims[1] is None:
+            raise ValueError(f"linear expects matrices of known width, saw {tensor.shape}")
+        depth += tensor.dims[1]
+    dtype = tensors[0].dtype
     kernel = get_variable("kernel", [depth, output_size], dtype, kernel_initializer)
     if not bias:
-        return matmul(concat(list(parts), 1) if len(parts) > 1 else parts[0], kernel)
-    return affine(parts, kernel, get_variable("bias", [output_size], dtype, bias_initializer or Zeros()))
+        return matmul(concat(list(tensors), 1) if len(tensors) > 1 else tensors[0], kernel)
+    return affine(tensors, kernel, get_variable("bias", [output_size], dtype, bias_initializer or Zeros()))
 
 
 class _CellWrapper(RNNCell):

@@ -96,14 +96,14 @@ class _Mechanism(AttentionMechanism):
                 self._mask = sequence_mask(self._lengths, maxlen=shape(memory)[1])
                 marks = cast(self._mask, memory.dtype)
                 extra = [1] * (len(memory.dims or ()) - 2)
-                known = memory.dims
+                dims = memory.dims
                 memory = memory * reshape(marks, concat([shape(marks), extra], 0))
-                memory.set_shape(known)
+                memory.set_shape(dims)
             self._values = memory
             self._keys = memory if memory_layer is None else memory_layer(memory)
-            known = self._keys.dims
-            self._batch_size: Any = known[0] if known and known[0] is not None else shape(self._keys)[0]
-            self._alignments_size: Any = known[1] if known and known[1] is not None else shape(self._keys)[1]
+            dims = self._keys.dims
+            self._batch_size: Any = dims[0] if dims and dims[0] is not None else shape(self._keys)[0]
+            self._alignments_size: Any = dims[1] if dims and dims[1] is not None else shape(self._keys)[1]
             self._score_mask_value = float("-inf") if score_mask_value is None else score_mask_value
 
     def initial_alignments(self, batch_size: TensorLike, dtype: DTypeLike) -> Any:
@@ -267,7 +267,7 @@ class AttentionWrapper(RNNCell):
         if attention_layer_size is not None and attention_layer is not None:
             raise ValueError("Only one of attention_layer_size and attention_layer should be set")
         self._cell = cell
-        self._layers = self._made_layers(attention_layer_size, attention_layer)
+        self._layers = self._attention_layers(attention_layer_size, attention_layer)
         self._attention_layer_size = sum(self._widths())
         self._cell_input_fn = cell_input_fn or (lambda inputs, attention: concat([inputs, attention], -1))
         self._attention_fn = attention_fn or _attended
@@ -275,19 +275,19 @@ class AttentionWrapper(RNNCell):
         self._alignment_history = alignment_history
         self._initial_cell_state = initial_cell_state
 
-    def _made_layers(self, sizes: Any, layers: Any) -> tuple[Any, ...]:
+    def _attention_layers(self, sizes: Any, layers: Any) -> tuple[Any, ...]:
         count = len(self._mechanisms)
-        given = sizes if sizes is not None else layers
-        if given is None:
+        per_mechanism = sizes if sizes is not None else layers
+        if per_mechanism is None:
             return (None,) * count
-        given = tuple(given) if isinstance(given, list | tuple) else (given,)
-        if len(given) != count:
-            raise ValueError(f"there are {count} attention mechanisms, but {len(given)} attention layers")
+        per_mechanism = tuple(per_mechanism) if isinstance(per_mechanism, list | tuple) else (per_mechanism,)
+        if len(per_mechanism) != count:
+            raise ValueError(f"there are {count} attention mechanisms, but {len(per_mechanism)} attention layers")
         if sizes is None:
-            return given
+            return per_mechanism
         return tuple(
             Dense(size, name="attention_layer", use_bias=False, dtype=mechanism.dtype)
-            for size, mechanism in zip(given, self._mechanisms)
+            for size, mechanism in zip(per_mechanism, self._mechanisms)
         )
 
     def _widths(self) -> list[int]:

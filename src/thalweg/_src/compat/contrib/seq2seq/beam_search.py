@@ -84,8 +84,8 @@ def _tiled(t: Any, multiplier: int) -> Any:
     rank = len(t.dims)
     repeated = tile(expand_dims(t, 1), [1, multiplier, *[1] * (rank - 1)])
     result = reshape(repeated, concat([[-1], shape(t)[1:]], 0))
-    known = t.dims[0]
-    result.set_shape((None if known is None else known * multiplier, *t.dims[1:]))
+    batch = t.dims[0]
+    result.set_shape((None if batch is None else batch * multiplier, *t.dims[1:]))
     return result
 
 
@@ -110,22 +110,22 @@ def gather_tree(
         steps, batch, beams = (shape(step_ids)[axis] for axis in range(3))
         end = fill([batch, beams], cast(end_token, step_ids.dtype))
         itself = tile(expand_dims(range_of(0, beams), 0), [batch, 1])
-        found = TensorArray(step_ids.dtype, size=steps, element_shape=step_ids.dims[1:] if step_ids.dims else None)
+        sequences = TensorArray(step_ids.dtype, size=steps, element_shape=step_ids.dims[1:] if step_ids.dims else None)
 
-        def back(time: Tensor, parents: Tensor, found: TensorArray) -> tuple[Any, Any, Any]:
+        def back(time: Tensor, parents: Tensor, sequences: TensorArray) -> tuple[Any, Any, Any]:
             inside = less(tile(expand_dims(time, 0), [batch]), lengths)
             ids = where(inside, batch_gather(step_ids[time], parents), end)
             before = where(inside, batch_gather(parent_ids[time], parents), itself)
-            return time - 1, before, found.write(time, ids)
+            return time - 1, before, sequences.write(time, ids)
 
-        _, _, found = while_loop(
+        _, _, sequences = while_loop(
             lambda time, *_: time >= 0,
             back,
-            (steps - 1, itself, found),
+            (steps - 1, itself, sequences),
             shape_invariants=(TensorShape([]), TensorShape([None, None]), TensorShape(None)),
             back_prop=False,
         )
-        ids = found.stack()
+        ids = sequences.stack()
         over = cumsum(cast(equal(ids, cast(end_token, ids.dtype)), dtypes.int32), axis=0, exclusive=True) > 0
         result = where(over, ones_like(ids) * cast(end_token, ids.dtype), ids)
         result.set_shape(step_ids.dims)
@@ -164,9 +164,9 @@ class BeamSearchDecoder(Decoder):
         self._beam_width = beam_width
         self._length_penalty_weight = length_penalty_weight
         self._reorder = reorder_tensor_arrays
-        known = self._start_tokens.dims[0] if self._start_tokens.dims else None
-        self._batch_size: Any = known if known is not None else size(self._start_tokens)
-        self._known_batch = known
+        static_batch = self._start_tokens.dims[0] if self._start_tokens.dims else None
+        self._batch_size: Any = static_batch if static_batch is not None else size(self._start_tokens)
+        self._known_batch = static_batch
         self._initial_cell_state = nest.map_structure(self._split, initial_state)
         tokens = tile(expand_dims(self._start_tokens, 1), [1, beam_width])
         self._start_inputs = self._embedding_fn(tokens)

@@ -131,7 +131,7 @@ def output_size_of(cell: Any, output_layer: Any) -> Any:
     sizes = nest.map_structure(
         lambda size: TensorShape([None]).concatenate(TensorShape(_listed(size))), cell.output_size
     )
-    return nest.map_structure(lambda made: made[1:], output_layer.compute_output_shape(sizes))
+    return nest.map_structure(lambda dims: dims[1:], output_layer.compute_output_shape(sizes))
 
 
 def _listed(size: Any) -> Any:
@@ -185,7 +185,7 @@ def dynamic_decode(
             emitted = nest.flatten(outputs)
             if zeros is not None:
                 emitted = [where(finished, zero, value) for zero, value in zip(zeros, emitted)]
-                after = _kept(finished, state, after)
+                after = _where_finished(finished, state, after)
             written = [array.write(time, value) for array, value in zip(arrays, emitted)]
             return time + 1, written, after, following, over, lengths
 
@@ -210,7 +210,7 @@ def _as_tensor(value: Any) -> Any:
     return value if isinstance(value, TensorArray) else convert_to_tensor(value)
 
 
-def _kept(finished: Any, before: Any, after: Any) -> Any:
+def _where_finished(finished: Any, before: Any, after: Any) -> Any:
     def choose(old: Any, new: Any) -> Any:
         if isinstance(old, TensorArray) or old.dims == ():
             return new

@@ -135,8 +135,8 @@ class TrainingHelper(Helper):
             self._lengths = cast(convert_to_tensor(sequence_length), dtypes.int32)
             if self._lengths.dims is not None and len(self._lengths.dims) != 1:
                 raise ValueError(f"sequence_length: expected a vector, received shape {self._lengths.shape}")
-            known = self._lengths.dims[0] if self._lengths.dims else None
-            self._batch_size: Any = known if known is not None else size(self._lengths)
+            static_batch = self._lengths.dims[0] if self._lengths.dims else None
+            self._batch_size: Any = static_batch if static_batch is not None else size(self._lengths)
 
     def _at(self, time: Any, finished: Any) -> Any:
         """Returns the inputs of a step; zeros when all sequences have ended."""
@@ -145,8 +145,8 @@ class TrainingHelper(Helper):
             lambda: self._zeros,
             lambda: nest.map_structure(lambda array: array.read(time), self._arrays),
         )
-        for given, zero in zip(nest.flatten(inputs), nest.flatten(self._zeros)):
-            given.set_shape(zero.dims)
+        for tensor, zero in zip(nest.flatten(inputs), nest.flatten(self._zeros)):
+            tensor.set_shape(zero.dims)
         return inputs
 
     def initialize(self, name: str | None = None) -> Any:
@@ -211,8 +211,8 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
         def mixed() -> Tensor:
             places = where(greater_equal(sample_ids, 0))
             vectors = self._embedding_fn(gather_nd(sample_ids, places))
-            kept = where(sample_ids < 0, inputs, zeros_like(inputs))
-            return kept + scatter_nd(places, vectors, shape(inputs, out_type=dtypes.int64))
+            teacher = where(sample_ids < 0, inputs, zeros_like(inputs))
+            return teacher + scatter_nd(places, vectors, shape(inputs, out_type=dtypes.int64))
 
         chosen = cond(reduce_all(finished), lambda: inputs + 0, mixed)
         chosen.set_shape(inputs.dims)
@@ -240,8 +240,8 @@ class GreedyEmbeddingHelper(Helper):
             raise ValueError("start_tokens must be a vector")
         if self._end_token.dims not in (None, ()):
             raise ValueError("end_token must be a scalar")
-        known = self._start_tokens.dims[0] if self._start_tokens.dims else None
-        self._batch_size: Any = known if known is not None else size(self._start_tokens)
+        static_batch = self._start_tokens.dims[0] if self._start_tokens.dims else None
+        self._batch_size: Any = static_batch if static_batch is not None else size(self._start_tokens)
         self._start_inputs = self._embedding_fn(self._start_tokens)
 
     def initialize(self, name: str | None = None) -> Any:

@@ -58,9 +58,9 @@ def sequence_loss(
 
 def _reduced(losses: Any, weights: Any, over_time: tuple[bool, bool], average: bool, total: bool) -> Tensor:
     average_time, sum_time = over_time
-    axes = [axis for axis, wanted in ((0, average or total), (1, average_time or sum_time)) if wanted]
+    axes = [axis for axis, is_reduced in ((0, average or total), (1, average_time or sum_time)) if is_reduced]
     summed = reduce_sum(losses, axes) if axes else losses
-    averaged = [axis for axis, wanted in ((0, average), (1, average_time)) if wanted]
+    averaged = [axis for axis, is_reduced in ((0, average), (1, average_time)) if is_reduced]
     if not averaged:
         return summed
     if len(averaged) < len(axes):  # one axis is summed, so that the count is along the other alone

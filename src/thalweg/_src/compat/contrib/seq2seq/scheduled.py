@@ -71,7 +71,7 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
     def next_inputs(self, time: Tensor, outputs: Any, state: Any, sample_ids: Any, name: str | None = None) -> Any:
         """Returns the next given inputs, replaced by the outputs for the sampled examples."""
         finished, inputs, state = super().next_inputs(time, outputs, state, sample_ids, name)
-        own = outputs if self._next_inputs_fn is None else self._next_inputs_fn(outputs)
+        sampled = outputs if self._next_inputs_fn is None else self._next_inputs_fn(outputs)
         if self._has_auxiliary:
-            own = concat([own, inputs[..., self._width :]], -1)
-        return finished, where(sample_ids, own, inputs), state
+            sampled = concat([sampled, inputs[..., self._width :]], -1)
+        return finished, where(sample_ids, sampled, inputs), state

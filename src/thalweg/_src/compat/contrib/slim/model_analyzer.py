@@ -59,7 +59,7 @@ def analyze_vars(variables: Iterable[Any], print_info: bool = False) -> tuple[in
     """
     total = total_bytes = 0
     lines = [_RULE, "Variables: name (type shape) [size]", _RULE]
-    for variable in _parts(variables):
+    for variable in _partitions(variables):
         require_members("variables", variable, "variables", "dtype", "get_shape")
         size = variable.get_shape().num_elements() or 0
         size_in_bytes = size * variable.dtype.base_dtype.size
@@ -70,6 +70,6 @@ def analyze_vars(variables: Iterable[Any], print_info: bool = False) -> tuple[in
     return total, total_bytes
 
 
-def _parts(variables: Iterable[Any]) -> Iterator[Any]:
+def _partitions(variables: Iterable[Any]) -> Iterator[Any]:
     for variable in variables:
         yield from variable if hasattr(variable, "_get_variable_list") else [variable]

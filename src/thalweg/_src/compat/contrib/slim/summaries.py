@@ -16,8 +16,8 @@ from thalweg._src.training.nn.dropout import zero_fraction
 
 def _name(tensor: Any, name: str | None, prefix: str | None) -> str:
     require_kind("tensor", tensor, Tensor, "a tensor")
-    own = name or tensor.op.name
-    return f"{prefix}/{own}" if prefix else own
+    base = name or tensor.op.name
+    return f"{prefix}/{base}" if prefix else base
 
 
 def _collected(op: Tensor, tensor: Any, name: str, print_summary: bool) -> Tensor:
@@ -61,20 +61,20 @@ def add_zero_fraction_summary(
     return _scalar(zero_fraction(tensor), _name(tensor, name, prefix), print_summary)
 
 
-def _each(tensors: Iterable[Any], add: Callable[..., Tensor], prefix: str | None, *more: Any) -> list[Tensor]:
+def _add_all(tensors: Iterable[Any], add: Callable[..., Tensor], prefix: str | None, *more: Any) -> list[Tensor]:
     return [add(tensor, None, prefix, *more) for tensor in tensors]
 
 
 @export("contrib.slim.summaries.add_histogram_summaries")
 def add_histogram_summaries(tensors: Iterable[Any], prefix: str | None = None) -> list[Tensor]:
     """Adds a histogram of each tensor."""
-    return _each(tensors, add_histogram_summary, prefix)
+    return _add_all(tensors, add_histogram_summary, prefix)
 
 
 @export("contrib.slim.summaries.add_image_summaries")
 def add_image_summaries(tensors: Iterable[Any], prefix: str | None = None) -> list[Tensor]:
     """Adds a summary of the images of each tensor."""
-    return _each(tensors, add_image_summary, prefix)
+    return _add_all(tensors, add_image_summary, prefix)
 
 
 @export("contrib.slim.summaries.add_scalar_summaries")
@@ -82,10 +82,10 @@ def add_scalar_summaries(
     tensors: Iterable[Any], prefix: str | None = None, print_summary: bool = False
 ) -> list[Tensor]:
     """Adds a summary of each scalar."""
-    return _each(tensors, add_scalar_summary, prefix, print_summary)
+    return _add_all(tensors, add_scalar_summary, prefix, print_summary)
 
 
 @export("contrib.slim.summaries.add_zero_fraction_summaries")
 def add_zero_fraction_summaries(tensors: Iterable[Any], prefix: str | None = None) -> list[Tensor]:
     """Adds a summary of the fraction of zeros in each tensor."""
-    return _each(tensors, add_zero_fraction_summary, prefix)
+    return _add_all(tensors, add_zero_fraction_summary, prefix)

@@ -114,8 +114,10 @@ class TPUEstimator(Estimator):
         is_export = self._graph_with_input() is not get_default_graph()
         params = self._params_for(None if is_export else mode)
         _set(params, _USE_TPU, False)
-        made = call_model_fn(self._model_fn, features, labels, mode, params, config, (EstimatorSpec, TPUEstimatorSpec))
-        spec: EstimatorSpec = made.as_estimator_spec() if isinstance(made, TPUEstimatorSpec) else made
+        returned = call_model_fn(
+            self._model_fn, features, labels, mode, params, config, (EstimatorSpec, TPUEstimatorSpec)
+        )
+        spec: EstimatorSpec = returned.as_estimator_spec() if isinstance(returned, TPUEstimatorSpec) else returned
         size = self._batch_sizes[mode]
         if mode != ModeKeys.TRAIN or size is None or self._log_every_n_steps is None:
             return spec

@@ -110,8 +110,8 @@ def _check_call(what: str, call: Any) -> None:
     if not isinstance(tensors, tuple | list | Mapping):
         raise ValueError(f"{what}[1] should be tuple or list, or dict, of tensors, received {tensors!r}")
     try:
-        given = ((), tensors) if isinstance(tensors, Mapping) else (tensors, {})
-        inspect.signature(function).bind(*given[0], **given[1])
+        args_and_kwargs = ((), tensors) if isinstance(tensors, Mapping) else (tensors, {})
+        inspect.signature(function).bind(*args_and_kwargs[0], **args_and_kwargs[1])
     except TypeError as error:
         raise RuntimeError(f"{what}: the tensors do not match the parameters of {function!r}: {error}") from None
 

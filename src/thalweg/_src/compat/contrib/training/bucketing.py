@@ -29,7 +29,7 @@ from thalweg._src.training.input.queues import FIFOQueue, PaddingFIFOQueue
 _ENDS = (errors.OutOfRangeError, errors.CancelledError)
 
 
-def _each(value: Any, count: int, what: str) -> list[Any]:
+def _for_each_bucket(value: Any, count: int, what: str) -> list[Any]:
     values = list(value) if isinstance(value, list | tuple) else [value] * count
     if len(values) != count:
         raise ValueError(f"{what}: expected one for each of the {count} buckets, received {len(values)}")
@@ -38,8 +38,10 @@ def _each(value: Any, count: int, what: str) -> list[Any]:
 
 def _known_size(sizes: Sequence[Any]) -> int | None:
     """Returns the static batch size, None if it is unknown."""
-    known = {None if (value := constant_value(convert_to_tensor(size))) is None else int(value) for size in sizes}
-    return known.pop() if len(known) == 1 else None
+    static_sizes = {
+        None if (value := constant_value(convert_to_tensor(size))) is None else int(value) for size in sizes
+    }
+    return static_sizes.pop() if len(static_sizes) == 1 else None
 
 
 @export("contrib.training.bucket")
@@ -67,18 +69,20 @@ def bucket(
         num_threads: Number of threads that fill the queues.
         bucket_capacities: Capacity of each bucket; by default `capacity`.
     """
-    sizes = _each(batch_size, num_buckets, "batch_size")
-    capacities = _each(capacity if bucket_capacities is None else bucket_capacities, num_buckets, "bucket_capacities")
+    sizes = _for_each_bucket(batch_size, num_buckets, "batch_size")
+    capacities = _for_each_bucket(
+        capacity if bucket_capacities is None else bucket_capacities, num_buckets, "bucket_capacities"
+    )
     with name_scope(name, "bucket", _listed(tensors)):
         examples = _Examples([tensors], False, keep_input)
-        known = examples.shapes(shapes)
+        static_shapes = examples.shapes(shapes)
         which = convert_to_tensor(which_bucket, dtype=dtypes.int32, name="which_bucket")
         kind = PaddingFIFOQueue if dynamic_pad else FIFOQueue
         queues = [
             kind(
                 capacities[i],
                 examples.types,
-                shapes=known,
+                shapes=static_shapes,
                 shared_name=None if shared_name is None else f"{shared_name}_{i}",
                 name=f"bucket_queue_{i}",
             )
@@ -97,8 +101,8 @@ def bucket(
         for i, (queue, size) in enumerate(zip(queues, sizes)):
             take = queue.dequeue_up_to if allow_smaller_final_batch else queue.dequeue_many
             taken = take(size, name=f"read_bucket_{i}")
-            parts = taken if isinstance(taken, list) else [taken]
-            moves.append(top.enqueue([constant(i, dtypes.int32), *parts], name=f"enqueue_from_bucket_{i}"))
+            components = taken if isinstance(taken, list) else [taken]
+            moves.append(top.enqueue([constant(i, dtypes.int32), *components], name=f"enqueue_from_bucket_{i}"))
         add_queue_runner(QueueRunner(top, moves, queue_closed_exception_types=_ENDS))
         add_fraction_summary(f"fraction_of_{capacity}_full", top.size(), capacity)
         number, *batch = top.dequeue(name="dequeue_top")
@@ -114,8 +118,8 @@ def _fill_buckets(queues: list[Any], examples: _Examples, which: Tensor, num_thr
     def enqueue() -> Operation:
         return group(*[enqueue_in(queue, i) for i, queue in enumerate(queues)], name="group_enqueues")
 
-    known = constant_value(examples.keep_input)
-    put = enqueue() if known else cond(examples.keep_input, enqueue, no_op)
+    static_keep = constant_value(examples.keep_input)
+    put = enqueue() if static_keep else cond(examples.keep_input, enqueue, no_op)
     operation = put.op if isinstance(put, Tensor) else put
     add_queue_runner(
         QueueRunner(
@@ -158,10 +162,10 @@ def bucket_by_sequence_length(
     with name_scope(name, "bucket_by_sequence_length", [input_length, *listed]) as scope:
         length = convert_to_tensor(input_length, dtype=dtypes.int32, name="input_length")
         which = reduce_sum(cast(greater_equal(length, list(bucket_boundaries)), dtypes.int32))
-        known = None if shapes is None else [(), *shapes]
+        component_shapes = None if shapes is None else [(), *shapes]
         count = len(bucket_boundaries) + 1
-        _, batch = bucket([length, *listed], which, batch_size, count, shapes=known, name=scope, **arguments)
-        lengths, *parts = batch
+        _, batch = bucket([length, *listed], which, batch_size, count, shapes=component_shapes, name=scope, **arguments)
+        lengths, *components = batch
         if isinstance(tensors, dict):
-            return lengths, dict(zip(sorted(tensors, key=str), parts))
-        return lengths, parts  # a list even of one, unlike the batch of `bucket`
+            return lengths, dict(zip(sorted(tensors, key=str), components))
+        return lengths, components  # a list even of one, unlike the batch of `bucket`

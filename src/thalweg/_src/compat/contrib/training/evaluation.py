@@ -32,11 +32,11 @@ _USE_DEFAULT = 0
 @export("contrib.training.get_or_create_eval_step")
 def get_or_create_eval_step() -> Any:
     """Returns the counter of evaluated batches, a local variable, and creates it at first use."""
-    found = get_default_graph().get_collection(GraphKeys.EVAL_STEP)
-    if len(found) > 1:
+    eval_steps = get_default_graph().get_collection(GraphKeys.EVAL_STEP)
+    if len(eval_steps) > 1:
         raise ValueError("Multiple tensors added to tf.GraphKeys.EVAL_STEP")
-    if found:
-        return found[0]
+    if eval_steps:
+        return eval_steps[0]
     return get_variable(
         "eval_step",
         shape=[],

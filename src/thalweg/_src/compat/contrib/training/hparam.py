@@ -27,28 +27,28 @@ def parse_values(values: str, type_map: dict[str, Any], ignore_unknown: bool = F
     results: dict[str, Any] = {}
     position = 0
     while position < len(values):
-        found = _ASSIGNMENT.match(values, position)
-        if not found:
+        match = _ASSIGNMENT.match(values, position)
+        if not match:
             raise ValueError(f"Malformed hyperparameter value: {values[position:]}")
-        position = found.end()
-        name = found["name"]
+        position = match.end()
+        name = match["name"]
         if name not in type_map:
             if ignore_unknown:
                 continue
             raise ValueError(f"Unknown hyperparameter: {name}.")
         kind = type_map[name]
-        if found["value"] is not None:
-            value = _parsed(name, found["value"].strip(), kind)
-            if found["index"] is None:
+        if match["value"] is not None:
+            value = _parsed(name, match["value"].strip(), kind)
+            if match["index"] is None:
                 _require_new(name, results)
                 results[name] = value
             else:
-                _set_element(name, int(found["index"]), value, results)
+                _set_element(name, int(match["index"]), value, results)
         else:
-            if found["index"] is not None:
+            if match["index"] is not None:
                 raise ValueError(f"Assignment of a list to a list index in {values!r}.")
             _require_new(name, results)
-            results[name] = [_parsed(name, part.strip(), kind) for part in re.split("[ ,]", found["values"]) if part]
+            results[name] = [_parsed(name, word.strip(), kind) for word in re.split("[ ,]", match["values"]) if word]
     return results
 
 

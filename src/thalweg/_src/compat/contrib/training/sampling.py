@@ -62,8 +62,8 @@ def rejection_sample(
             with control_dependencies(checks):
                 probability = identity(probability)
         keep = random_uniform([]) < probability
-        kept = maybe_batch(examples, keep, batch_size, num_threads=queue_threads)
-        return list(kept) if isinstance(kept, list | tuple) else [kept]
+        accepted = maybe_batch(examples, keep, batch_size, num_threads=queue_threads)
+        return list(accepted) if isinstance(accepted, list | tuple) else [accepted]
 
 
 @export("contrib.training.stratified_sample")

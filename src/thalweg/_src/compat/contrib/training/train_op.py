@@ -46,9 +46,9 @@ def create_train_op(
     """Returns the loss after a step of the optimizer; update operations, such as moving averages, run before."""
     if global_step is _USE_GLOBAL_STEP:
         global_step = get_or_create_global_step()
-    known = get_collection(GraphKeys.UPDATE_OPS)
-    chosen = known if update_ops is None else list(update_ops)
-    if not {id(op) for op in known} <= {id(op) for op in chosen}:
+    registered = get_collection(GraphKeys.UPDATE_OPS)
+    chosen = registered if update_ops is None else list(update_ops)
+    if not {id(op) for op in registered} <= {id(op) for op in chosen}:
         _log.warning("update_ops in create_train_op does not contain all the update_ops in GraphKeys.UPDATE_OPS")
     if chosen:
         with control_dependencies(chosen):
@@ -118,15 +118,15 @@ def slim_train_op(
 @export("contrib.training.add_gradients_summaries", "contrib.slim.learning.add_gradients_summaries")
 def add_gradients_summaries(grads_and_vars: Gradients) -> list[Any]:
     """Adds summaries of the histogram and the norm of each gradient."""
-    made = []
+    added = []
     for gradient, variable in grads_and_vars:
         if gradient is None:
             _log.info("Var %s has no gradient", variable._shared_name)
             continue
         values = gradient.values if isinstance(gradient, IndexedSlices) else gradient
-        made.append(summaries.histogram(f"{variable._shared_name}/gradient", values))
-        made.append(summaries.scalar(f"{variable._shared_name}/gradient_norm", global_norm([values])))
-    return made
+        added.append(summaries.histogram(f"{variable._shared_name}/gradient", values))
+        added.append(summaries.scalar(f"{variable._shared_name}/gradient_norm", global_norm([values])))
+    return added
 
 
 @export("contrib.training.clip_gradient_norms", "contrib.slim.learning.clip_gradient_norms")

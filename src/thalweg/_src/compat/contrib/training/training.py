@@ -199,13 +199,13 @@ def _check_slim_arguments(
     if train_op is None:
         raise ValueError("train_op cannot be None.")
     if logdir is None:
-        given = {
+        needs_logdir = {
             "summary_op": summary_op is not _USE_DEFAULT and summary_op is not None,
             "saver": saver is not None,
             "trace_every_n_steps": trace is not None,
         }
-        for name, is_given in given.items():
-            if is_given:
+        for name, is_set in needs_logdir.items():
+            if is_set:
                 raise ValueError(f"Cannot provide {name} because logdir=None")
     for optimizer in _as_list(sync_optimizer):
         if not isinstance(optimizer, SyncReplicasOptimizer):
@@ -226,10 +226,10 @@ def _default_kwargs(step: Any, number_of_steps: Any, log_every: int, trace_every
     return chosen
 
 
-def _as_list(given: Any) -> list[Any]:
-    if given is None:
+def _as_list(values: Any) -> list[Any]:
+    if values is None:
         return []
-    return list(given) if isinstance(given, list | tuple) else [given]
+    return list(values) if isinstance(values, list | tuple) else [values]
 
 
 class _Synchronization:

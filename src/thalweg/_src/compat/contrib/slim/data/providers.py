@@ -56,10 +56,10 @@ def get_data_files(data_sources: str | list[str] | tuple[str, ...]) -> list[str]
     """Returns the files that match names and patterns."""
     if isinstance(data_sources, list | tuple):
         return [path for source in data_sources for path in get_data_files(source)]
-    found = gfile.glob(data_sources) if "*" in data_sources or "?" in data_sources else [data_sources]
-    if not found:
+    paths = gfile.glob(data_sources) if "*" in data_sources or "?" in data_sources else [data_sources]
+    if not paths:
         raise ValueError(f"No data files found in {data_sources}")
-    return found
+    return paths
 
 
 @export("contrib.slim.parallel_reader.ParallelReader")

@@ -82,39 +82,39 @@ def _branch(
             deviation = deviations[0]
         elif number == 1 and "Pool" in layers[0]:
             deviation = deviations[1]
-        made = [
+        outputs = [
             _layer(net, f"{one} {strided_padding}" if "/" in one else one, depth, deviation)
             for one in layer.split(" + ")
         ]
-        net = made[0] if len(made) == 1 else concat(made, 3)
+        net = outputs[0] if len(outputs) == 1 else concat(outputs, 3)
     return net
 
 
 def _layer(net: Any, text: str, depth: Callable[[int], int], deviation: float | None) -> Any:
     scope, *words = text.split()
-    given: dict[str, Any] = {"scope": scope}
-    found = _KERNEL.search(scope)
+    options: dict[str, Any] = {"scope": scope}
+    match = _KERNEL.search(scope)
     channels = 0
     for word in words:
         if word.startswith("/"):
-            given["stride"] = int(word[1:])
+            options["stride"] = int(word[1:])
         elif word in ("SAME", "VALID"):
-            given["padding"] = word
+            options["padding"] = word
         elif word.startswith("~"):
             deviation = float(word[1:])
         elif word.isdigit():
             channels = depth(int(word))
         else:
-            found = _KERNEL.match(word)
-    assert found is not None, f"{text} has no kernel"
-    kernel = [int(found[1]), int(found[2])]
+            match = _KERNEL.match(word)
+    assert match is not None, f"{text} has no kernel"
+    kernel = [int(match[1]), int(match[2])]
     if scope.startswith("MaxPool"):
-        return max_pool2d(net, kernel, **given)
+        return max_pool2d(net, kernel, **options)
     if scope.startswith("AvgPool"):
-        return avg_pool2d(net, kernel, **given)
+        return avg_pool2d(net, kernel, **options)
     if deviation is not None:
-        given["weights_initializer"] = TruncatedNormal(0.0, deviation)
-    return conv2d(net, channels, kernel, **given)
+        options["weights_initializer"] = TruncatedNormal(0.0, deviation)
+    return conv2d(net, channels, kernel, **options)
 
 
 def reduced_kernel(net: Any, kernel: list[int]) -> list[int]:
@@ -124,11 +124,11 @@ def reduced_kernel(net: Any, kernel: list[int]) -> list[int]:
 
 
 def classified(
-    net: Any, num_classes: int, dropout_keep_prob: Any, spatial_squeeze: bool, scopes: tuple[str, str], **given: Any
+    net: Any, num_classes: int, dropout_keep_prob: Any, spatial_squeeze: bool, scopes: tuple[str, str], **options: Any
 ) -> tuple[Any, Any]:
     """Returns the input of the last layer and its logits; scopes are those of dropout and of that layer."""
     net = dropout(net, dropout_keep_prob, scope=scopes[0])
-    logits = conv2d(net, num_classes, [1, 1], activation_fn=None, normalizer_fn=None, scope=scopes[1], **given)
+    logits = conv2d(net, num_classes, [1, 1], activation_fn=None, normalizer_fn=None, scope=scopes[1], **options)
     return net, squeezed(logits) if spatial_squeeze else logits
 
 
