@@ -55,7 +55,7 @@ def test_graphs_are_written_and_read_in_both_forms(tmp_path):
     assert b"node {" in (tmp_path / "graph.pbtxt").read_bytes()
     for name, content in (("bad.pb", b"no graph"), ("bad.pbtxt", b"node {"), ("worse.pbtxt", b"\xff")):
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(OSError, match=rf"{name} contains no GraphDef"):
+        with pytest.raises(OSError, match=rf"{name} is not a GraphDef"):
             read_graph_def(tmp_path / name)
     with pytest.raises(tf.errors.NotFoundError, match=r"none\.pb"):
         read_graph_def(tmp_path / "none.pb")

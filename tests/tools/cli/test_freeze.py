@@ -72,7 +72,7 @@ def test_the_tensors_of_a_signature_are_shown_and_devices_removed(folder):
         (("model.meta",), "--outputs: expected the names"),
         (("graph.pbtxt", "--outputs", "y"), "--checkpoint: expected the prefix"),
         (("graph.pbtxt", "--outputs", "y", "--checkpoint", "other"), "other"),
-        (("checkpoint", "--outputs", "y", "--checkpoint", "model"), "contains no GraphDef"),
+        (("checkpoint", "--outputs", "y", "--checkpoint", "model"), "is not a GraphDef"),
         ((".",), "contains no SavedModel"),
     ],
 )

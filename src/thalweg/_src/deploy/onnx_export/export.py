@@ -8,6 +8,7 @@ from typing import Any
 
 from thalweg._src.base.errors import invalid, require_members
 from thalweg._src.base.export import export
+from thalweg._src.base.formats.message_types import GraphDef
 from thalweg._src.base.formats.text import PathLike
 from thalweg._src.base.shapes import Shape, as_shape, compatible, merge, show
 from thalweg._src.deploy.onnx_export.biases import quantize_biases
@@ -24,14 +25,14 @@ from thalweg._src.deploy.saved_model.signatures import DEFAULT_SERVING_SIGNATURE
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.import_graph_def import import_graph_def
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.runtime.session.session import Session
+from thalweg._src.runtime.session.session import BaseSession, Session
 
 Tensors = Mapping[str, Any] | Sequence[Any]  # tensors or their names, by the names that the model gives them
 
 
 @export("onnx.from_session")
 def from_session(
-    session: Any,
+    session: BaseSession,
     inputs: Tensors,
     outputs: Tensors,
     path: PathLike | None = None,
@@ -104,7 +105,7 @@ def _tensors(infos: Mapping[str, Any]) -> dict[str, str]:
 
 @export("onnx.from_graph_def")
 def from_graph_def(
-    graph_def: Any,
+    graph_def: GraphDef,
     inputs: Tensors,
     outputs: Tensors,
     path: PathLike | None = None,
@@ -135,7 +136,7 @@ def _named(graph: Graph, tensors: Tensors, what: str) -> dict[str, Tensor]:
     return tensors_by_name
 
 
-def _tensor(graph: Graph, element: Any, what: str) -> Tensor:
+def _tensor(graph: Graph, element: object, what: str) -> Tensor:
     if isinstance(element, str) and ":" not in element:
         element = f"{element}:0"
     try:

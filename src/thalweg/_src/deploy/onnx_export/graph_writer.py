@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from thalweg._src.deploy.onnx_export.types import Elements, Table, Type, Value, 
 from thalweg._src.graph.ir.step_graph import Output
 
 Array = np.ndarray[Any, Any]
+Operand: TypeAlias = "str | Array | np.generic | float | Sequence[int]"  # the name of a value, or a constant
 _SMALL = 64  # elements; equal constants up to this size are one
 
 
@@ -98,7 +99,7 @@ class GraphWriter:
         if isinstance(value, str):
             self.model.types.setdefault(value, Type(node.dtypes[index].base_dtype, node.shapes[index]))
 
-    def static_value(self, name: Value) -> Array | None:
+    def static_value(self, name: object) -> Array | None:
         """Returns the value of a constant."""
         return self.model.constants.get(name) if isinstance(name, str) else None
 
@@ -116,11 +117,11 @@ class GraphWriter:
         self.model.names[name] = count + 1
         return name if count == 0 else self.unique(f"{name}__{count}")
 
-    def add(self, type_: str, *inputs: Any, domain: Any = "", **attrs: Any) -> str:
+    def add(self, type_: str, *inputs: Operand | None, domain: Any = "", **attrs: Any) -> str:
         """Adds a node and returns its output; inputs may be arrays, and None where one is left out."""
         return self.many(type_, 1, *inputs, domain=domain, **attrs)[0]
 
-    def many(self, type_: str, count: int, *inputs: Any, domain: Any = "", **attrs: Any) -> list[str]:
+    def many(self, type_: str, count: int, *inputs: Operand | None, domain: Any = "", **attrs: Any) -> list[str]:
         """Adds a node with several outputs."""
         names = ["" if value is None else self._as_name(value) for value in inputs]
         while names and not names[-1]:
@@ -130,7 +131,7 @@ class GraphWriter:
         self.nodes.append(OnnxNode(type_, outputs[0] if outputs else base, names, outputs, attrs, domain))
         return outputs
 
-    def _as_name(self, value: Any) -> str:
+    def _as_name(self, value: Operand) -> str:
         return value if isinstance(value, str) else self.constant(value)
 
     def child(self) -> GraphWriter:
@@ -139,7 +140,7 @@ class GraphWriter:
 
     # -- constants ----------------------------------------------------------------------------------------------------
 
-    def constant(self, value: Any, dtype: DType | None = None) -> str:
+    def constant(self, value: Array | Sequence[int] | np.generic | float, dtype: DType | None = None) -> str:
         """Returns the name of a constant; a list is one of int64."""
         array = np.asarray(value, np.int64) if isinstance(value, list) else np.asarray(value)
         if dtype is not None:
@@ -170,7 +171,7 @@ class GraphWriter:
 
     # -- frequent nodes -----------------------------------------------------------------------------------------------
 
-    def cast(self, x: Any, dtype: DType, source: DType | None = None) -> str:
+    def cast(self, x: Operand, dtype: DType, source: DType | None = None) -> str:
         """Converts to a type; source: the type of the value, if it is known."""
         if source is not None and source.base_dtype is dtype.base_dtype:
             return self._as_name(x)
@@ -183,11 +184,11 @@ class GraphWriter:
         self.model.types[name] = Type(dtype)
         return name
 
-    def index(self, x: Any) -> str:
+    def index(self, x: Operand) -> str:
         """Returns integers as int64, which shapes, axes and indices are in ONNX."""
         return self.cast(x, dtypes.int64)
 
-    def vector(self, x: Any) -> str:
+    def vector(self, x: Operand) -> str:
         """Returns an integer, a scalar, as a vector of int64."""
         number = self.static_value(x)
         if number is not None:
@@ -201,13 +202,13 @@ class GraphWriter:
             return x
         return self._rearranged(x, lambda array: array.transpose(axes), "Transpose", perm=axes)
 
-    def reshape(self, x: str, shape: Any) -> str:
+    def reshape(self, x: str, shape: str | list[int]) -> str:
         """Reshapes to sizes, given as a list of numbers or as a value of int64; 0 is a size."""
         if not isinstance(shape, list):
             return self.add("Reshape", x, shape, allowzero=1)
         return self._rearranged(x, lambda array: array.reshape(shape), "Reshape", shape, allowzero=int(0 in shape))
 
-    def _rearranged(self, x: str, change: Callable[[Array], Array], type_: str, *inputs: Any, **attrs: Any) -> str:
+    def _rearranged(self, x: str, change: Callable[[Array], Array], type_: str, *inputs: Operand, **attrs: Any) -> str:
         """Adds a node that moves elements to other places, or moves those of a constant."""
         constant, quantized = self.static_value(x), self.model.quantized.get(x)
         if constant is not None:
@@ -228,7 +229,7 @@ class GraphWriter:
         )
         return self._typed(sizes, dtypes.int64)
 
-    def join(self, *vectors: Any) -> str:
+    def join(self, *vectors: Operand) -> str:
         """Concatenates vectors of int64; lists are constants."""
         names = [self._as_name(vector) for vector in vectors if not (isinstance(vector, list) and not vector)]
         return names[0] if len(names) == 1 else self.add("Concat", *names, axis=0)

@@ -76,7 +76,17 @@ def move_transposes(w: GraphWriter) -> None:
 
 
 class _Movement:
-    """One walk over a graph, in order: `_turned` has the values that are transposes of others."""
+    """One walk over a graph, in order: `_turned` has the values that are transposes of others.
+
+    The converters of convolutions and pools put a transpose before and behind each, since ONNX has channels first. The
+    walk moves transposes down: where all inputs of a node are transposes by one permutation, or constants, which are
+    transposed now, the node computes on the originals instead, and its result is transposed. A transpose of a
+    transpose is composed with it, and one that changes nothing is an identity, so that the pairs between layers cancel.
+
+    Each step keeps the meaning of the graph by itself: a value keeps its name and is still computed, as a transpose of
+    the moved result, for nodes that cannot take the original. So the order of the walk, and rules that are
+    missing, only decide how many transposes remain; those that nothing needs are removed at the end.
+    """
 
     def __init__(self, w: GraphWriter) -> None:
         self._w = w

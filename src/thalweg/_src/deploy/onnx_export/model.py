@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from thalweg._src.base import dtypes, errors
+from thalweg._src.base.formats.message_types import Message
 from thalweg._src.deploy.onnx_export.graph_writer import GraphWriter, OnnxNode
 from thalweg._src.deploy.onnx_export.types import IR_VERSION, ML, ML_OPSET, OPSET, Type, number_of
 from thalweg._src.graph.versions import THALWEG_VERSION
@@ -40,7 +42,7 @@ def build_model(w: GraphWriter, name: str) -> Any:
     return model
 
 
-def _require_ranks(onnx: Any, model: Any) -> None:
+def _require_ranks(onnx: ModuleType, model: Message) -> None:
     """Gives outputs whose rank is not known the one that ONNX infers; ONNX has no models without."""
     graph = model.graph
     unknown = [info for info in (*graph.input, *graph.output) if not info.type.tensor_type.HasField("shape")]
@@ -55,7 +57,7 @@ def _require_ranks(onnx: Any, model: Any) -> None:
                 )
 
 
-def save_model(model: Any, path: str) -> None:
+def save_model(model: Message, path: str) -> None:
     """Writes a model to a file; weights of more than two gigabytes go to `path.data`."""
     onnx = import_onnx()
     try:
@@ -76,7 +78,7 @@ def import_onnx() -> Any:
     return onnx
 
 
-def _graph(onnx: Any, w: GraphWriter, name: str) -> Any:
+def _graph(onnx: ModuleType, w: GraphWriter, name: str) -> Any:
     return onnx.helper.make_graph(
         [_node(onnx, node) for node in w.nodes],
         name,
@@ -85,7 +87,7 @@ def _graph(onnx: Any, w: GraphWriter, name: str) -> Any:
     )
 
 
-def _node(onnx: Any, node: OnnxNode) -> Any:
+def _node(onnx: ModuleType, node: OnnxNode) -> Any:
     attrs = {
         key: _graph(onnx, value, f"{node.name}/{key}") if isinstance(value, GraphWriter) else value
         for key, value in node.attrs.items()
@@ -93,7 +95,7 @@ def _node(onnx: Any, node: OnnxNode) -> Any:
     return onnx.helper.make_node(node.type, node.inputs, node.outputs, node.outputs[0], domain=node.domain, **attrs)
 
 
-def _value_info(onnx: Any, name: str, kind: Type) -> Any:
+def _value_info(onnx: ModuleType, name: str, kind: Type) -> Any:
     helper = onnx.helper
     shape = None if kind.shape is None else _sizes(name, kind.shape)
     if kind.is_sequence:
@@ -108,7 +110,7 @@ def _sizes(name: str, shape: Sequence[int | None]) -> list[int | str]:
     return [f"{name}_dim_{axis}" if size is None else size for axis, size in enumerate(shape)]
 
 
-def _tensor(onnx: Any, name: str, value: np.ndarray[Any, Any]) -> Any:
+def _tensor(onnx: ModuleType, name: str, value: np.ndarray[Any, Any]) -> Any:
     if value.dtype == object or value.dtype.kind in "SU":
         strings = [
             element if isinstance(element, bytes) else str(element).encode() for element in value.ravel().tolist()

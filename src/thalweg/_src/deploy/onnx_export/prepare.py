@@ -32,17 +32,22 @@ from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.runtime.backend import LocalBackend
 from thalweg._src.runtime.passes import evaluate
+from thalweg._src.runtime.session.session import BaseSession
 
 _READS = {"ReadVariableOp": "Identity", "ResourceGather": "GatherV2", "ResourceGatherNd": "GatherNd"}
 
 
 def prepare(
-    session: Any, inputs: Sequence[Tensor], outputs: Sequence[Tensor], shapes: Sequence[Shape]
+    session: BaseSession, inputs: Sequence[Tensor], outputs: Sequence[Tensor], shapes: Sequence[Shape]
 ) -> tuple[StepGraph, dict[str, Table]]:
     """Returns the graph from inputs to outputs, without state, and the tables that it looks up.
 
     shapes: those of the inputs
     """
+    # ONNX has no variables, no references and no order but that of the data, so the graph becomes a pure function: calls
+    # are inlined, references become values, Switch and Merge become conditionals and loops, and variables become
+    # constants. Only then can it be simplified as the compiler does with its own graphs. Updates are refused before the
+    # control edges are dropped, since without effects in the graph no order can be observed.
     step = prune(inputs, outputs, ())
     for feed, shape in zip(step.feeds, shapes):
         feed.shapes = [shape]
@@ -57,7 +62,7 @@ def prepare(
             None,
             None,
             errors.describe(
-                "ONNX export: the graph has control flow that is no composition of conditionals and loops",
+                "ONNX export: the graph has control flow other than conditionals and loops",
                 hint="build it with tf.cond, tf.case and tf.while_loop",
             ),
         )
@@ -95,16 +100,16 @@ def _require_no_updates(step: StepGraph, handles: set[Output]) -> None:
             raise unsupported(node, "updates a variable", "export the graph of inference, not training")
 
 
-def _values(session: Any, step: StepGraph) -> dict[str, np.ndarray[Any, Any]]:
+def _values(session: BaseSession, step: StepGraph) -> dict[str, np.ndarray[Any, Any]]:
     names = [node.name for node in step.nodes if node.type == "VarHandleOp"]
     operations = [_operation(session, name) for name in names]
     reads = [op.outputs[0] if op.type != "VarHandleOp" else _read(op) for op in operations]
     return dict(zip(names, session.run(reads))) if reads else {}
 
 
-def _operation(session: Any, name: str) -> Operation:
+def _operation(session: BaseSession, name: str) -> Operation:
     try:
-        return session.graph.get_operation_by_name(name)  # type: ignore[no-any-return]
+        return session.graph.get_operation_by_name(name)
     except (KeyError, ValueError):
         raise errors.UnimplementedError(
             None, None, f"ONNX export: the variable or table {name!r} is created inside of a function"
@@ -127,7 +132,7 @@ def _top(operation: Operation) -> Iterator[None]:
         yield
 
 
-def _tables(session: Any, step: StepGraph) -> dict[str, Table]:
+def _tables(session: BaseSession, step: StepGraph) -> dict[str, Table]:
     nodes = [node for node in step.nodes if node.dtypes and node.type.endswith("HashTableV2")]
     tables = {}
     for node in nodes:

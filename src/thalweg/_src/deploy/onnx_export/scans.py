@@ -29,7 +29,12 @@ class Scan:
 
 
 def find_scans(loop: Node) -> dict[int, Scan]:
-    """Returns the variables of a loop that are scans, by index."""
+    """Returns the variables of a loop that are scans, by index.
+
+    An ONNX Loop concatenates what each iteration gives. That is the array if nothing reads it in the loop, if
+    iteration i writes element i (the index counts from 0 by 1), and if there was nothing in it before. If the loop may
+    end before it has written all elements, `size` asks for zeros behind them, as TensorFlow has them.
+    """
     region = loop.attrs["region"]
     body: StepGraph = region.body
     scans = {}

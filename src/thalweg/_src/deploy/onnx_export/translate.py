@@ -41,7 +41,15 @@ class _Conditional:
 
 
 class _Branches:
-    """Writes nodes with guards: those of a branch inside of the conditional that chooses among their values."""
+    """Writes nodes with guards: those of a branch inside of the conditional that chooses among their values.
+
+    In a step graph the branches are flat: a node runs if its guard holds, and `_Choose` takes the value of one side. An
+    ONNX If holds its branches as graphs, so the nodes that only one side needs move into it. A node that both sides, or
+    nodes outside, need has a guard without the literal of the conditional, and stays outside, where graphs inside can
+    use its value. All choices by one predicate in one scope become one If with several outputs, so that what they share
+    is computed once. They may depend on each other through nodes between them; then they have no common order, the
+    sort finds a cycle, and each choice becomes an If of its own.
+    """
 
     def __init__(self, step: StepGraph) -> None:
         self._step = step
@@ -179,7 +187,12 @@ def _alternative(node: Node) -> str:
 
 
 def _write_loop(w: GraphWriter, node: Node) -> None:
-    """Writes a Loop: the condition is computed before it, and at the end of each iteration."""
+    """Writes a Loop: the condition is computed before it, and at the end of each iteration.
+
+    A variable of the loop is one of three: a scan, which ONNX collects by itself; an array or a table by reference,
+    which does not change, and which the body sees from outside; or a value that is carried (`places`). The condition of
+    the next iteration is computed in the body from the new values, so it is translated twice.
+    """
     region = node.attrs["region"]
     count = len(node.dtypes)
     before = [w.value(output) for output in node.inputs]

@@ -85,6 +85,7 @@ class Table:
     values: np.ndarray[Any, Any]
 
 
+Sequenced = Elements | Stacked
 Value = Any  # the name of a tensor, or one of the above
 
 

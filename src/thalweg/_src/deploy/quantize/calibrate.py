@@ -12,6 +12,7 @@ import numpy as np
 
 from thalweg._src.base.errors import format_bytes
 from thalweg._src.base.export import export
+from thalweg._src.base.formats.message_types import GraphDef
 from thalweg._src.deploy.quantize.insert import insert, plan
 from thalweg._src.deploy.quantize.ranges import MinMax, Percentile, Range
 from thalweg._src.deploy.quantize.samples import batches, feeds_of
@@ -70,7 +71,7 @@ class CalibratedModel:
         weight_bits: Bits of a weight.
     """
 
-    graph_def: Any = field(repr=False)
+    graph_def: GraphDef = field(repr=False)
     inputs: Mapping[str, str]
     outputs: Mapping[str, str]
     ranges: Mapping[str, tuple[float, float]]
@@ -107,7 +108,7 @@ def _largest(outputs: Any) -> Any:
     return flat.argmax(1) if flat.shape[1] > 1 else flat[:, 0] > 0
 
 
-def _weight_bytes(graph_def: Any, bits: int) -> int:
+def _weight_bytes(graph_def: GraphDef, bits: int) -> int:
     """Returns how many bytes the rounded weights of a graph take, with so many bits each."""
     constants = [node for node in graph_def.node if node.op == "Const" and node.name.endswith("/weights_quant/weights")]
     shapes = [node.attr["value"].tensor.tensor_shape for node in constants]
@@ -117,7 +118,7 @@ def _weight_bytes(graph_def: Any, bits: int) -> int:
 class _Run:
     """A session with a graph, as a function from feeds to the values of tensors."""
 
-    def __init__(self, graph_def: Any, names: Sequence[str]) -> None:
+    def __init__(self, graph_def: GraphDef, names: Sequence[str]) -> None:
         graph = Graph()
         with graph.as_default():
             import_graph_def(graph_def, name="")
@@ -177,6 +178,8 @@ def calibrate(
     chosen = plan(original, set(ends))
     if not chosen.products:
         raise ValueError("model: no convolution or matrix product with constant weights was found; freeze it first")
+    # Ranges are measured in the original, not in the rounded graph: each activation gets the range that it has without
+    # rounding errors before it, and one pass over the dataset measures all of them.
     ranges = _measured(original, chosen.activations, frozen.inputs, batches(dataset, max_batches), make)
     quantized = insert(original, chosen, ranges, weight_bits, activation_bits, per_channel)
     return CalibratedModel(quantized, frozen.inputs, frozen.outputs, ranges, original, weight_bits)
@@ -210,7 +213,7 @@ def _by_key(names: Any) -> dict[str, str]:
 
 
 def _measured(
-    graph_def: Any,
+    graph_def: GraphDef,
     names: Sequence[str],
     inputs: Mapping[str, str],
     elements: Iterable[Any],

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from thalweg._src.base.dtypes import float32
+from thalweg._src.base.formats.message_types import GraphDef, NodeDef
 from thalweg._src.deploy.quantize.ranges import weight_ends
 from thalweg._src.deploy.transform.nodes import (
     Array,
@@ -38,7 +38,7 @@ class Plan:
     activations: tuple[str, ...]
 
 
-def plan(graph_def: Any, outputs: set[str]) -> Plan:
+def plan(graph_def: GraphDef, outputs: set[str]) -> Plan:
     """Decides what is rounded: weights, inputs and outputs of products, and sums of outputs, but no output itself."""
     nodes = Nodes(graph_def)
     products = [node for node in graph_def.node if node.op in _PRODUCTS and _has_weights(node, nodes)]
@@ -53,32 +53,32 @@ def plan(graph_def: Any, outputs: set[str]) -> Plan:
     return Plan(tuple(node.name for node in products), tuple(order))
 
 
-def _has_weights(node: Any, nodes: Nodes) -> bool:
+def _has_weights(node: NodeDef, nodes: Nodes) -> bool:
     return _is_float(node) and nodes.constant(node.input[1]) is not None
 
 
-def _is_float(node: Any) -> bool:
+def _is_float(node: NodeDef) -> bool:
     return bool(attr_of(node, "T").type == _FLOAT)
 
 
-def _only_user(node: Any, nodes: Nodes) -> Any:
+def _only_user(node: NodeDef, nodes: Nodes) -> NodeDef:
     users = nodes.users[node.name]
     return nodes[users[0]] if len(users) == 1 else nodes[""]
 
 
-def _end(product: Any, nodes: Nodes) -> Any:
+def _end(product: NodeDef, nodes: Nodes) -> NodeDef:
     """Returns the last node of a layer: the product, its bias or its activation."""
     return _activated(product if _bias(product, nodes) is None else _only_user(product, nodes), nodes)
 
 
-def _bias(product: Any, nodes: Nodes) -> Array | None:
+def _bias(product: NodeDef, nodes: Nodes) -> Array | None:
     """Returns the constant that is added to a product."""
     following = _only_user(product, nodes)
     constants = [nodes.constant(text) for text in data_inputs(following)] if following.op in _SUMS else []
     return next((constant for constant in constants if constant is not None), None)
 
 
-def _activated(node: Any, nodes: Nodes) -> Any:
+def _activated(node: NodeDef, nodes: Nodes) -> NodeDef:
     following = _only_user(node, nodes)
     return following if following.op in _ACTIVATIONS else node
 
@@ -93,20 +93,20 @@ def _origin(text: str, nodes: Nodes) -> str:
     return str(node.name)
 
 
-def _joins(node: Any, nodes: Nodes, rounded: set[str]) -> bool:
+def _joins(node: NodeDef, nodes: Nodes, rounded: set[str]) -> bool:
     """Returns whether a sum adds values that are rounded, and no constant."""
     texts = data_inputs(node)
     return all(nodes.constant(text) is None for text in texts) and any(_origin(t, nodes) in rounded for t in texts)
 
 
 def insert(
-    graph_def: Any,
+    graph_def: GraphDef,
     chosen: Plan,
     ends: Mapping[str, tuple[float, float]],
     weight_bits: int,
     bits: int,
     per_channel: bool,
-) -> Any:
+) -> GraphDef:
     """Returns the graph with weights and activations rounded; ends: the ranges of activations."""
     nodes = Nodes(graph_def)
     nodes_after = []
@@ -135,7 +135,7 @@ def _usable(low: float, high: float) -> tuple[float, float]:
 
 def _fake_quant(
     name: str, source: str, low: Array, high: Array, bits: int, device: str, narrow: bool = False
-) -> list[Any]:
+) -> list[NodeDef]:
     """Returns a node that rounds, with its range; a range of several values is one for each channel."""
     base = name.rpartition("/")[0]
     ends = [constant_node(f"{base}/{which}", end) for which, end in (("min", low), ("max", high))]
@@ -145,11 +145,14 @@ def _fake_quant(
 
 
 def _least_range(
-    product: Any, nodes: Nodes, taken: tuple[float, float] | None, weight_bits: int, bits: int
+    product: NodeDef, nodes: Nodes, taken: tuple[float, float] | None, weight_bits: int, bits: int
 ) -> Array | float:
     """Returns the least range of weights with which the bias is a 32-bit integer, in the steps of the product.
 
-    A channel whose weights are nearly zero, as training leaves some, has too small steps otherwise.
+    A kernel of integers adds the bias to sums of products, whose step is that of the activations times that of the
+    weights, so the bias is rounded to the same step. A channel whose weights are nearly zero, as training leaves some,
+    has steps so small that its bias would overflow 32 bits. A wider range for such weights costs nothing, since they
+    add nearly nothing to the sum; 2**30 leaves room for the sum itself.
 
     taken: the range of what is multiplied by weights
     """
@@ -161,7 +164,9 @@ def _least_range(
     return np.asarray(np.abs(bias).reshape(-1) * (2 ** (weight_bits - 1) - 1) / (step * 2**30))
 
 
-def _rounded_weights(product: Any, nodes: Nodes, bits: int, per_channel: bool, least: Array | float) -> list[Any]:
+def _rounded_weights(
+    product: NodeDef, nodes: Nodes, bits: int, per_channel: bool, least: Array | float
+) -> list[NodeDef]:
     """Returns a product whose weights are rounded: their channels are the last dimension."""
     weights = nodes.constant(product.input[1])
     assert weights is not None

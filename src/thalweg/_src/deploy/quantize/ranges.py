@@ -39,7 +39,13 @@ class MinMax(Range):
 
 
 class Percentile(Range):
-    """The range between percentiles: of 99.9, it leaves the least and the greatest thousandth out."""
+    """The range between percentiles: of 99.9, it leaves the least and the greatest thousandth out.
+
+    The values of all batches do not fit into memory, and their range is known only after the last batch. So they are
+    counted in a histogram whose bound is a power of two. A value beyond it doubles the bound: two neighbouring bins
+    become one exactly, since the bins of the wider histogram are unions of those of the narrower one, so that no count
+    is ever split. More than half of the bound is used, so that a bin is at most 1/2048 of the largest value wide.
+    """
 
     def __init__(self, percentile: float) -> None:
         self._percentile = percentile

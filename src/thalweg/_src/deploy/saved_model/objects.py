@@ -255,9 +255,10 @@ def _call_of(key: str, function: ConcreteFunction, used: Sequence[Tensor]) -> An
     call = stateful_partitioned_call_op if function.function.is_stateful else partitioned_call_op
     types = [output.dtype for output in function.outputs]
     call_outputs = call.many([*inputs.values(), *used], Tout=types, f=function.function)
-    outputs = dict(zip(sorted(function.structured_outputs), call_outputs, strict=True))
+    structure: Any = function.structured_outputs  # the tensors of a signature by name
+    outputs = dict(zip(sorted(structure), call_outputs, strict=True))
     for name, tensor in outputs.items():
-        tensor.set_shape(function.structured_outputs[name].dims)
+        tensor.set_shape(structure[name].dims)
     return predict_signature_def(inputs or {}, outputs)
 
 

@@ -14,6 +14,7 @@ from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.graphdef import message_type
 from thalweg._src.graph.sparse_tensor import SparseTensor
+from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.tensor_proto import shape_proto
 from thalweg._src.graph.types import TensorLike
 
@@ -63,17 +64,17 @@ def get_tensor_from_tensor_info(tensor_info: Any, graph: Graph | None = None, im
     """
     graph = graph or get_default_graph()
 
-    def found(name: str) -> Any:
+    def tensor_named(name: str) -> Tensor:
         return graph.get_tensor_by_name(f"{import_scope.rstrip('/')}/{name}" if import_scope else name)
 
     require_members("tensor_info", tensor_info, "a TensorInfo message", "WhichOneof")
     encoding = tensor_info.WhichOneof("encoding")
     if encoding == "name":
-        return found(tensor_info.name)
+        return tensor_named(tensor_info.name)
     if encoding == "coo_sparse":
         sparse = tensor_info.coo_sparse
         names = sparse.indices_tensor_name, sparse.values_tensor_name, sparse.dense_shape_tensor_name
-        return SparseTensor(*map(found, names))
+        return SparseTensor(*map(tensor_named, names))
     raise ValueError(f"tensor_info: expected the name of a tensor or a sparse tensor, received {encoding}")
 
 

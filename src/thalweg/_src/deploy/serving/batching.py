@@ -297,7 +297,7 @@ def _joined(arrays: list[Array], padding: int, pads_shapes: bool) -> Array:
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
-def _padded(array: Array, shape: Any) -> Array:
+def _padded(array: Array, shape: Array) -> Array:
     result = np.full((len(array), *shape), array.flat[0] if array.size else np.zeros((), array.dtype)[()], array.dtype)
     result[tuple(slice(0, size) for size in array.shape)] = array
     return result

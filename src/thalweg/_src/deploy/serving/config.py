@@ -8,6 +8,7 @@ from typing import Any
 
 from thalweg._src.base import errors
 from thalweg._src.base.export import export
+from thalweg._src.base.formats.message_types import Message
 from thalweg._src.deploy.serving.protos import message_class
 from thalweg._src.deploy.serving.versions import Policy
 
@@ -74,7 +75,7 @@ def read_models(text: str, origin: str) -> list[Model]:
     return models_of(_parse(text, "ModelServerConfig", origin), origin)
 
 
-def models_of(config: Any, origin: str) -> list[Model]:
+def models_of(config: Message, origin: str) -> list[Model]:
     """Returns the models of a ModelServerConfig."""
     if config.WhichOneof("config") != "model_config_list":
         raise errors.invalid(f"{origin}: expected a model_config_list, received {config.WhichOneof('config')}")
@@ -93,7 +94,7 @@ def checked(models: Iterable[Model], origin: str) -> list[Model]:
     return list(by_name.values())
 
 
-def _model(config: Any, origin: str) -> Model:
+def _model(config: Message, origin: str) -> Model:
     if config.model_platform not in ("", "tensorflow"):
         raise errors.invalid(
             f"{origin}: model {config.name!r}: expected model_platform tensorflow, received {config.model_platform}"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from thalweg._src.base import errors
+from thalweg._src.base.formats.message_types import Message
 from thalweg._src.deploy.serving.access import Access
 from thalweg._src.deploy.serving.inference import Classes
 from thalweg._src.deploy.serving.manager import Spec
@@ -75,7 +76,7 @@ class GrpcCalls:
     def close(self) -> None:
         self._channel.close()
 
-    def _call(self, service: str, method: str, request: Any, response: str) -> Any:
+    def _call(self, service: str, method: str, request: Message, response: str) -> Any:
         import grpc
 
         if method not in self._methods:
@@ -88,7 +89,7 @@ class GrpcCalls:
         return message_class(response).FromString(content)
 
 
-def _write_spec(spec: Spec, message: Any) -> None:
+def _write_spec(spec: Spec, message: Message) -> None:
     message.name, message.signature_name = spec.name, spec.signature
     if spec.version is not None:
         message.version.value = spec.version

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from thalweg._src.base import errors
+from thalweg._src.base.formats.message_types import Message
 from thalweg._src.cluster.distributed.grpc_connections import GrpcConnections
 from thalweg._src.deploy.serving.access import Access, missing_token
 from thalweg._src.deploy.serving.config import models_of
@@ -25,7 +26,7 @@ Handler = Callable[[bytes, Any], Awaitable[bytes]]
 _FOREVER = 1e6  # seconds
 
 
-def spec_of(message: Any) -> Spec:
+def spec_of(message: Message) -> Spec:
     """Returns what a ModelSpec addresses."""
     choice = message.WhichOneof("version_choice")
     return Spec(
@@ -36,7 +37,7 @@ def spec_of(message: Any) -> Spec:
     )
 
 
-def write_spec(spec: Spec, version: int, message: Any) -> None:
+def write_spec(spec: Spec, version: int, message: Message) -> None:
     """Writes which version answers into the ModelSpec of a response."""
     message.name, message.signature_name = spec.name, spec.signature
     message.version.value = version
@@ -49,7 +50,7 @@ class Methods:
         self._service = service
         self._loop = loop
 
-    async def predict(self, request: Any, call: Call) -> Any:
+    async def predict(self, request: Message, call: Call) -> Any:
         spec = _with_default(spec_of(request.model_spec))
         response = message_class("PredictResponse")()
         with self._service.signature(call, spec) as (version, signature):
@@ -61,7 +62,7 @@ class Methods:
             write_tensor(array, response.outputs[name])
         return response
 
-    async def classify(self, request: Any, call: Call) -> Any:
+    async def classify(self, request: Message, call: Call) -> Any:
         spec = _with_default(spec_of(request.model_spec))
         response = message_class("ClassificationResponse")()
         version, classes = await self._service.classify(call, spec, examples_of(request.input))
@@ -69,7 +70,7 @@ class Methods:
         _write_classes(classes, response.result)
         return response
 
-    async def regress(self, request: Any, call: Call) -> Any:
+    async def regress(self, request: Message, call: Call) -> Any:
         spec = _with_default(spec_of(request.model_spec))
         response = message_class("RegressionResponse")()
         version, values = await self._service.regress(call, spec, examples_of(request.input))
@@ -77,7 +78,7 @@ class Methods:
         _write_values(values, response.result)
         return response
 
-    async def multi_inference(self, request: Any, call: Call) -> Any:
+    async def multi_inference(self, request: Message, call: Call) -> Any:
         tasks = [(_with_default(spec_of(task.model_spec)), str(task.method_name)) for task in request.tasks]
         response = message_class("MultiInferenceResponse")()
         version, answers = await self._service.multi_inference(call, tasks, examples_of(request.input))
@@ -90,7 +91,7 @@ class Methods:
                 _write_values(results, result.regression_result)
         return response
 
-    async def get_model_metadata(self, request: Any, call: Call) -> Any:
+    async def get_model_metadata(self, request: Message, call: Call) -> Any:
         if list(request.metadata_field) != [_SIGNATURE_DEF]:
             raise errors.invalid(
                 f"Metadata field: expected [{_SIGNATURE_DEF!r}], received {list(request.metadata_field)}"
@@ -102,7 +103,7 @@ class Methods:
         response.metadata[_SIGNATURE_DEF].Pack(definitions, deterministic=True)
         return response
 
-    async def get_model_status(self, request: Any, call: Call) -> Any:
+    async def get_model_status(self, request: Message, call: Call) -> Any:
         if not request.HasField("model_spec"):
             raise errors.invalid("Missing ModelSpec")
         response = message_class("GetModelStatusResponse")()
@@ -113,7 +114,7 @@ class Methods:
                 entry.status.error_code, entry.status.error_message = status.error.error_code, status.error.message
         return response
 
-    async def handle_reload_config_request(self, request: Any, call: Call) -> Any:
+    async def handle_reload_config_request(self, request: Message, call: Call) -> Any:
         before = self._service.metrics.totals()
         models = models_of(request.config, "ReloadConfigRequest")
         timeout = None if call.deadline is None else max(0.0, call.deadline - time.monotonic())
@@ -126,7 +127,7 @@ class Methods:
             response.metric.add(name=name, int64_value_increase=after.get(name, 0) - before.get(name, 0))
         return response
 
-    async def check(self, request: Any, call: Call) -> Any:
+    async def check(self, request: Message, call: Call) -> Any:
         if request.service not in ("", f"{PACKAGE}.PredictionService", f"{PACKAGE}.ModelService"):
             raise errors.NotFoundError(None, None, f"this server has no service {request.service!r:.200}")
         status = _SERVING if self._service.manager.is_ready() else _NOT_SERVING
@@ -137,7 +138,7 @@ def _with_default(spec: Spec) -> Spec:
     return spec if spec.signature else Spec(spec.name, spec.version, spec.label, "serving_default")
 
 
-def _write_classes(classes: list[Any], message: Any) -> None:
+def _write_classes(classes: list[Any], message: Message) -> None:
     message.SetInParent()
     for row in classes:
         classification = message.classifications.add()
@@ -145,7 +146,7 @@ def _write_classes(classes: list[Any], message: Any) -> None:
             classification.classes.add(label=label, score=score)
 
 
-def _write_values(values: list[Any], message: Any) -> None:
+def _write_values(values: list[Any], message: Message) -> None:
     message.SetInParent()
     for value in values:
         message.regressions.add(value=value)

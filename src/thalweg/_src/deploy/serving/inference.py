@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from thalweg._src.base import dtypes, errors
+from thalweg._src.base.formats.message_types import Message
 from thalweg._src.base.formats.objects import object_array
 from thalweg._src.deploy.saved_model.signatures import (
     CLASSIFY_INPUTS,
@@ -110,7 +110,7 @@ READERS: dict[str, Callable[[Inference, Outputs], list[Classes] | list[float]]] 
 }
 
 
-def examples_of(message: Any) -> list[bytes]:
+def examples_of(message: Message) -> list[bytes]:
     """Returns the serialized Examples of an Input message, each with the features of the context, if there is one."""
     if message.WhichOneof("kind") == "example_list_with_context":
         examples = message.example_list_with_context
@@ -118,7 +118,7 @@ def examples_of(message: Any) -> list[bytes]:
     return list(message.example_list.examples)
 
 
-def inputs_of(request: Any) -> dict[str, Array]:
+def inputs_of(request: Message) -> dict[str, Array]:
     """Returns the inputs of a PredictRequest."""
     return {name: read_tensor(name, tensor) for name, tensor in request.inputs.items()}
 
@@ -144,7 +144,7 @@ def warm_up(servable: Servable) -> int:
     return count
 
 
-def _run_on_examples(servable: Servable, model_spec: Any, is_classification: bool, examples: Any) -> None:
+def _run_on_examples(servable: Servable, model_spec: Message, is_classification: bool, examples: Message) -> None:
     method = CLASSIFY_METHOD_NAME if is_classification else REGRESS_METHOD_NAME
     inference = inference_on_examples(servable.signature(model_spec.signature_name), method, examples_of(examples))
     READERS[method](inference, inference.run())

@@ -55,7 +55,7 @@ def parse(content: bytes) -> dict[str, Any]:
     return value
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Returns the start of a value of a request, for errors."""
     text = _representation.repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
@@ -86,7 +86,7 @@ def _integer(text: str) -> int | float:
     return value if -(1 << 63) <= value < 1 << 64 else float(value)
 
 
-def dumps(value: Any) -> bytes:
+def dumps(value: object) -> bytes:
     """Returns a value, which may contain arrays of numbers, as JSON text."""
     if orjson is not None:
         try:

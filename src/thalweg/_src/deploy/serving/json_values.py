@@ -15,6 +15,7 @@ import numpy as np
 from thalweg._src.base import dtypes, errors
 from thalweg._src.base.dtypes import DType
 from thalweg._src.base.formats.example import message_class as example_class
+from thalweg._src.base.formats.message_types import Message
 from thalweg._src.base.formats.objects import object_array
 from thalweg._src.deploy.serving.inference import Classes
 from thalweg._src.deploy.serving.json_text import shown
@@ -25,7 +26,7 @@ _B64 = "b64"
 _MAX_RANK = 32  # of strings: what any NumPy takes
 
 
-def is_bytes(value: Any) -> bool:
+def is_bytes(value: object) -> bool:
     """Returns whether a value stands for bytes."""
     return isinstance(value, dict) and value.keys() == {_B64}
 
@@ -138,7 +139,7 @@ def read_inputs(body: Mapping[str, Any], signature: Signature) -> dict[str, Arra
     }
 
 
-def _is_named(value: Any) -> bool:
+def _is_named(value: object) -> bool:
     return isinstance(value, dict) and not is_bytes(value)
 
 
@@ -202,7 +203,7 @@ def read_examples(body: Mapping[str, Any]) -> list[bytes]:
     return [context + _example(example) for example in examples]
 
 
-def _example(features: Any) -> bytes:
+def _example(features: object) -> bytes:
     if not isinstance(features, dict):
         raise errors.invalid(f"Example must be JSON object but got {shown(features)}")
     example = example_class("Example")()
@@ -212,7 +213,7 @@ def _example(features: Any) -> bytes:
     return bytes(example.SerializeToString())
 
 
-def _fill(feature: Any, values: list[Any], name: str) -> None:
+def _fill(feature: Message, values: list[Any], name: str) -> None:
     """Adds the values of a feature, which are all integers, all floating-point numbers, or all strings."""
     if all(isinstance(value, bool | int) for value in values):
         if not all(-(2**63) <= value < 2**63 for value in values):

@@ -10,6 +10,7 @@ from typing import Any
 
 from thalweg._src.base import errors
 from thalweg._src.base.formats.graph_messages import tensorflow_pool
+from thalweg._src.base.formats.message_types import Message
 
 PACKAGE = "tensorflow.serving"
 _FILE = "thalweg/serving/serving.proto"
@@ -253,14 +254,14 @@ def _pool() -> Any:
     return pool
 
 
-def _nested(file: Any, name: str) -> Any:
+def _nested(file: Message, name: str) -> Any:
     """Returns the description of a message, which is added to the one that it is nested in, unless it is there."""
     owner, _, short = name.rpartition(".")
     siblings = _nested(file, owner).nested_type if owner else file.message_type
     return next((message for message in siblings if message.name == short), None) or siblings.add(name=short)
 
 
-def _add_field(message: Any, owner: str, words: list[str]) -> None:
+def _add_field(message: Message, owner: str, words: list[str]) -> None:
     kind, name, number, *oneof = words
     field = message.field.add(name=name, number=int(number), json_name=name)
     field.label = field.LABEL_OPTIONAL if kind[-1] not in "*}" else field.LABEL_REPEATED
@@ -278,7 +279,7 @@ def _add_field(message: Any, owner: str, words: list[str]) -> None:
         field.oneof_index = (*oneofs, oneof[0]).index(oneof[0])
 
 
-def _set_type(field: Any, kind: str) -> None:
+def _set_type(field: Message, kind: str) -> None:
     if kind.islower() and "." not in kind:
         field.type = field.Type.Value(f"TYPE_{kind.upper()}")
     else:

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from thalweg._src.base import errors
+from thalweg._src.base.formats.message_types import Message
 from thalweg._src.deploy.serving import json_values
 from thalweg._src.deploy.serving.event_loop import EventLoop
 from thalweg._src.deploy.serving.grpc_server import write_spec
@@ -99,7 +100,7 @@ async def metadata(request: RestRequest) -> bytes:
     message = message_class("ModelSpec")()
     write_spec(spec, version, message)
 
-    def as_json(message: Any) -> Any:
+    def as_json(message: Message) -> Any:
         return json_format.MessageToDict(
             message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
         )

@@ -11,6 +11,7 @@ from typing import Any
 from thalweg._src.base import dtypes, errors
 from thalweg._src.base.config import ConfigProto
 from thalweg._src.base.dtypes import DType
+from thalweg._src.base.formats.message_types import Message
 from thalweg._src.base.formats.records import read_records
 from thalweg._src.base.shapes import TensorShape, as_shape
 from thalweg._src.compiler.optimize.build import step_graph
@@ -69,7 +70,7 @@ class Port:
 class Signature:
     """One signature of a model: named arrays in, named arrays out."""
 
-    def __init__(self, model: str, key: str, definition: Any, session: Any) -> None:
+    def __init__(self, model: str, key: str, definition: Message, session: Session) -> None:
         self.model = model
         self.key = key
         self.method = str(definition.method_name)
@@ -118,17 +119,17 @@ class Signature:
         return function
 
 
-def _is_served(definition: Any) -> bool:
+def _is_served(definition: Message) -> bool:
     """Returns whether a signature has a method that clients can call, and dense tensors alone, as requests do."""
     infos = [*definition.inputs.values(), *definition.outputs.values()]
     return definition.method_name in _METHODS and all(info.WhichOneof("encoding") == "name" for info in infos)
 
 
-def _port(info: Any) -> Port:
+def _port(info: Message) -> Port:
     return Port(str(info.name), dtypes.as_dtype(info.dtype).base_dtype, as_shape(info.tensor_shape))
 
 
-def _for_serving(config: Any) -> ConfigProto:
+def _for_serving(config: ConfigProto | None) -> ConfigProto:
     """Returns the settings of a session whose graph does not grow."""
     settings = ConfigProto()
     if config is not None:
@@ -174,7 +175,7 @@ class Servable:
         self,
         path: str,
         tags: Iterable[str] = (SERVING,),
-        config: Any = None,
+        config: ConfigProto | None = None,
         name: str = "",
         trusted: bool | None = None,
     ) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src.base import dtypes, errors
+from thalweg._src.base.formats.message_types import Message
 from thalweg._src.base.formats.objects import object_array
 from thalweg._src.graph.tensor_proto import constant_array, write_values
 
@@ -14,7 +15,7 @@ Array = np.ndarray[Any, Any]
 MAX_BYTES = 1 << 28  # of one tensor: a short message may stand for a large tensor, whose last value it repeats
 
 
-def read_tensor(name: str, tensor: Any) -> Array:
+def read_tensor(name: str, tensor: Message) -> Array:
     """Returns the array that a TensorProto of a request or a response holds."""
     try:
         array = constant_array(tensor)
@@ -25,7 +26,7 @@ def read_tensor(name: str, tensor: Any) -> Array:
     return array
 
 
-def write_tensor(array: Array, tensor: Any) -> None:
+def write_tensor(array: Array, tensor: Message) -> None:
     """Writes an array into a TensorProto, with typed values, which clients may read without TensorFlow."""
     write_values(array, dtypes.as_dtype(array.dtype), tensor)
 

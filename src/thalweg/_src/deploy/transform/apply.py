@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from thalweg._src.base import logging
 from thalweg._src.base.errors import OpError, invalid
 from thalweg._src.base.export import export
+from thalweg._src.base.formats.message_types import GraphDef
 from thalweg._src.base.formats.text import as_text
 from thalweg._src.deploy.transform.registry import Context, check_parameters
 from thalweg._src.graph.graph_def_checks import check_graph_def
@@ -57,8 +57,8 @@ def _unreadable(text: str, position: int, expected: str) -> Exception:
 
 @export("tools.graph_transforms.TransformGraph")
 def TransformGraph(
-    input_graph_def: Any, inputs: Sequence[str], outputs: Sequence[str], transforms: Sequence[str]
-) -> Any:
+    input_graph_def: GraphDef, inputs: Sequence[str], outputs: Sequence[str], transforms: Sequence[str]
+) -> GraphDef:
     """Returns a GraphDef after transforms, which are applied in order; the argument stays as it is.
 
     Args:
@@ -76,7 +76,7 @@ def TransformGraph(
     named = [tuple(source_of(as_text(name)) for name in names) for names in (inputs, outputs)]
     steps = list(parse(" ".join(map(as_text, transforms))))
     entries = [check_parameters(name, parameters) for name, parameters in steps]
-    result = message_type("GraphDef")()
+    result: GraphDef = message_type("GraphDef")()
     result.CopyFrom(input_graph_def)
     for (name, parameters), entry in zip(steps, entries):
         context = Context(named[0], named[1], parameters)

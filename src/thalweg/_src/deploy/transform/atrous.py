@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from thalweg._src.base.formats.message_types import GraphDef, NodeDef
 from thalweg._src.deploy.transform.nodes import (
     Array,
     Nodes,
@@ -20,14 +19,14 @@ from thalweg._src.deploy.transform.registry import Context, transform
 
 
 @transform("flatten_atrous_conv")
-def flatten_atrous_conv(graph_def: Any, context: Context) -> Any:
+def flatten_atrous_conv(graph_def: GraphDef, context: Context) -> GraphDef:
     """Replaces SpaceToBatchND, a convolution and BatchToSpaceND by a convolution whose filter has zeros between."""
     nodes = Nodes(graph_def)
     flattened = [replacement for node in graph_def.node for replacement in _flattened(node, nodes, context) or [node]]
     return used_by(with_nodes(graph_def, flattened), context.outputs)
 
 
-def _flattened(after: Any, nodes: Nodes, context: Context) -> list[Any] | None:
+def _flattened(after: NodeDef, nodes: Nodes, context: Context) -> list[NodeDef] | None:
     """Returns what replaces BatchToSpaceND: a filter and a convolution; None where the pattern is another."""
     if after.op != "BatchToSpaceND":
         return None
@@ -49,7 +48,7 @@ def _flattened(after: Any, nodes: Nodes, context: Context) -> list[Any] | None:
     return _convolution(after, before, convolution, _with_holes(filters, rates), padding)
 
 
-def _is_used(node: Any, nodes: Nodes, context: Context) -> bool:
+def _is_used(node: NodeDef, nodes: Nodes, context: Context) -> bool:
     """Returns whether others than the pattern rely on a node."""
     return len(nodes.users[node.name]) != 1 or node.name in context.outputs or bool(control_inputs(node))
 
@@ -71,7 +70,9 @@ def _with_holes(filters: Array, rates: Array) -> Array:
     return result
 
 
-def _convolution(after: Any, before: Any, convolution: Any, filters: Array, padding: bytes) -> list[Any]:
+def _convolution(
+    after: NodeDef, before: NodeDef, convolution: NodeDef, filters: Array, padding: bytes
+) -> list[NodeDef]:
     constant = constant_node(f"{after.name}/filters", filters)
     constant.device = convolution.device
     dilated = copied(convolution)

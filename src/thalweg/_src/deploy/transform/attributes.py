@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from thalweg._src.base.formats.message_types import GraphDef, NodeDef
 from thalweg._src.deploy.transform.nodes import edited
 from thalweg._src.deploy.transform.registry import Context, transform
 from thalweg._src.graph.graphdef import write_attr
@@ -11,17 +10,17 @@ from thalweg._src.graph.op_def import OPS
 
 
 @transform("remove_device")
-def remove_device(graph_def: Any, context: Context) -> Any:
+def remove_device(graph_def: GraphDef, context: Context) -> GraphDef:
     """Removes the devices of all nodes."""
     return edited(graph_def, lambda node: node.ClearField("device"))
 
 
 @transform("set_device", "device", "if_default")
-def set_device(graph_def: Any, context: Context) -> Any:
+def set_device(graph_def: GraphDef, context: Context) -> GraphDef:
     """Sets the device of all nodes, or of those without one."""
     device, only_default = context.one("device", ""), context.flag("if_default", False)
 
-    def edit(node: Any) -> None:
+    def edit(node: NodeDef) -> None:
         if not (only_default and node.device):
             node.device = device
 
@@ -29,11 +28,11 @@ def set_device(graph_def: Any, context: Context) -> Any:
 
 
 @transform("remove_attribute", "attribute_name", "op_name")
-def remove_attribute(graph_def: Any, context: Context) -> Any:
+def remove_attribute(graph_def: GraphDef, context: Context) -> GraphDef:
     """Removes an attribute of all nodes, or of those of one type."""
     name, op = context.one("attribute_name"), context.one("op_name", "*")
 
-    def edit(node: Any) -> None:
+    def edit(node: NodeDef) -> None:
         if op in ("*", node.op):
             node.attr.pop(name, None)
 
@@ -41,11 +40,11 @@ def remove_attribute(graph_def: Any, context: Context) -> Any:
 
 
 @transform("rename_attribute", "old_attribute_name", "new_attribute_name", "op_name")
-def rename_attribute(graph_def: Any, context: Context) -> Any:
+def rename_attribute(graph_def: GraphDef, context: Context) -> GraphDef:
     """Changes the name of an attribute of all nodes, or of those of one type."""
     old, new, op = context.one("old_attribute_name"), context.one("new_attribute_name"), context.one("op_name", "*")
 
-    def edit(node: Any) -> None:
+    def edit(node: NodeDef) -> None:
         if op in ("*", node.op) and old in node.attr:
             node.attr[new].CopyFrom(node.attr.pop(old))
 
@@ -53,10 +52,10 @@ def rename_attribute(graph_def: Any, context: Context) -> Any:
 
 
 @transform("add_default_attributes")
-def add_default_attributes(graph_def: Any, context: Context) -> Any:
+def add_default_attributes(graph_def: GraphDef, context: Context) -> GraphDef:
     """Writes attributes out that nodes leave to their defaults."""
 
-    def edit(node: Any) -> None:
+    def edit(node: NodeDef) -> None:
         if node.op in OPS:
             definition = OPS.lookup(node.op)
             for key, value in definition.defaults.items():

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from thalweg._src.base.formats.message_types import GraphDef, NodeDef
 from thalweg._src.compiler.optimize.freeze import per_channel, scaled_weights
 from thalweg._src.deploy.transform.nodes import (
     Array,
@@ -31,27 +32,27 @@ _OLD = "BatchNormWithGlobalNormalization"
 class _Product:
     """A convolution or matrix product with constant weights, and the bias that is added to it, if any."""
 
-    node: Any
+    node: NodeDef
     weights: Array
     bias: Array | None = None
 
 
 @transform("fold_batch_norms")
-def fold_batch_norms(graph_def: Any, context: Context) -> Any:
+def fold_batch_norms(graph_def: GraphDef, context: Context) -> GraphDef:
     """Multiplies weights by the constant that multiplies the channels of their product."""
     return _folded(graph_def, context, _fold_multiplication)
 
 
 @transform("fold_old_batch_norms")
-def fold_old_batch_norms(graph_def: Any, context: Context) -> Any:
+def fold_old_batch_norms(graph_def: GraphDef, context: Context) -> GraphDef:
     """Replaces batch normalization after a product by other weights and a bias."""
     return _folded(graph_def, context, _fold_normalization)
 
 
-def _folded(graph_def: Any, context: Context, fold: Any) -> Any:
+def _folded(graph_def: GraphDef, context: Context, fold: Any) -> GraphDef:
     """Applies a rewrite of a node to all nodes, and removes what is not used any more."""
     nodes = Nodes(graph_def)
-    replaced: dict[str, list[Any]] = {}
+    replaced: dict[str, list[NodeDef]] = {}
     for node in graph_def.node:
         replacements = fold(node, nodes, context)
         if replacements is not None:
@@ -60,7 +61,7 @@ def _folded(graph_def: Any, context: Context, fold: Any) -> Any:
     return used_by(with_nodes(graph_def, folded), context.outputs)
 
 
-def _fold_multiplication(node: Any, nodes: Nodes, context: Context) -> list[Any] | None:
+def _fold_multiplication(node: NodeDef, nodes: Nodes, context: Context) -> list[NodeDef] | None:
     if node.op != "Mul":
         return None
     for first, second in (node.input[:2], reversed(node.input[:2])):
@@ -92,11 +93,11 @@ def _channels(product: _Product) -> int:
     return int(shape[2] * shape[3] if product.node.op.startswith("Depthwise") else shape[-1])
 
 
-def _channels_first(node: Any) -> bool:
+def _channels_first(node: NodeDef) -> bool:
     return bool(attr_of(node, "data_format").s == b"NCHW")
 
 
-def _scaled(product: _Product, scale: Array, name: str, controls: list[str]) -> list[Any]:
+def _scaled(product: _Product, scale: Array, name: str, controls: list[str]) -> list[NodeDef]:
     """Returns a product, under another name, whose weights are scaled by channel."""
     transposed = product.node.op == "MatMul" and attr_of(product.node, "transpose_b").b
     weights = scaled_weights(product.node.op, product.weights, scale, transposed)
@@ -108,7 +109,7 @@ def _scaled(product: _Product, scale: Array, name: str, controls: list[str]) -> 
     return [constant, scaled]
 
 
-def _fold_normalization(node: Any, nodes: Nodes, context: Context) -> list[Any] | None:
+def _fold_normalization(node: NodeDef, nodes: Nodes, context: Context) -> list[NodeDef] | None:
     if node.op not in (*_FUSED, _OLD) or not _is_inference(node, nodes):
         return None
     values = [nodes.constant(text) for text in node.input[1:5]]
@@ -130,7 +131,7 @@ def _fold_normalization(node: Any, nodes: Nodes, context: Context) -> list[Any] 
     return [*scaled, bias, added]
 
 
-def _is_inference(node: Any, nodes: Nodes) -> bool:
+def _is_inference(node: NodeDef, nodes: Nodes) -> bool:
     """Returns whether statistics come from the inputs, and only the normalized values are used."""
     if node.op == _OLD:
         return True
@@ -139,7 +140,7 @@ def _is_inference(node: Any, nodes: Nodes) -> bool:
     return not trains and others <= {node.name, f"{node.name}:0"}
 
 
-def _per_channel(node: Any, values: list[Any]) -> tuple[Array, Array]:
+def _per_channel(node: NodeDef, values: list[Any]) -> tuple[Array, Array]:
     """Returns by what normalization multiplies each channel, and what it adds."""
     if node.op != _OLD:
         epsilon = attr_of(node, "epsilon").f if "epsilon" in node.attr else 1e-4

@@ -6,9 +6,9 @@ SavedModels of TensorFlow 2 consist of calls; what looks for layers in a graph f
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from thalweg._src.base.errors import invalid
+from thalweg._src.base.formats.message_types import GraphDef, NodeDef
 from thalweg._src.deploy.transform.nodes import copied, new_node, with_nodes
 from thalweg._src.graph.function import CALLS, FunctionOp
 from thalweg._src.graph.graph import Graph
@@ -20,7 +20,7 @@ _MAX_DEPTH = 64  # functions that call each other
 _MAX_NODES = 1 << 20  # a library of a few bytes can ask for any number
 
 
-def inline_calls(graph_def: Any) -> Any:
+def inline_calls(graph_def: GraphDef) -> GraphDef:
     """Returns a frozen graph without calls of functions; conditionals and loops keep theirs."""
     functions = {function.signature.name for function in graph_def.library.function}
     if not any(node.op in CALLS or node.op in functions for node in graph_def.node):
@@ -28,7 +28,7 @@ def inline_calls(graph_def: Any) -> Any:
     graph = Graph()
     with graph.as_default():
         import_graph_def(graph_def, name="")
-    inlined: list[Any] = []
+    inlined: list[NodeDef] = []
     for operation in graph.get_operations():
         _expand(inlined, operation, "", {}, 0)
     result = with_nodes(graph_def, inlined)
@@ -37,7 +37,9 @@ def inline_calls(graph_def: Any) -> Any:
     return result
 
 
-def _expand(inlined: list[Any], operation: Operation, prefix: str, places: Mapping[Tensor, str], depth: int) -> None:
+def _expand(
+    inlined: list[NodeDef], operation: Operation, prefix: str, places: Mapping[Tensor, str], depth: int
+) -> None:
     """Adds an operation of a body, or the body that it calls and an identity with its name.
 
     places: what stands for arguments of the body

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 from thalweg._src.base import dtypes
+from thalweg._src.base.formats.message_types import GraphDef
 from thalweg._src.base.shapes import num_elements
 from thalweg._src.deploy.transform.names import sort_by_execution_order
 from thalweg._src.deploy.transform.nodes import Array, constant_node, edited, is_pure, used_by, with_nodes
@@ -21,7 +21,7 @@ _LARGEST = 10 << 20  # bytes of a folded constant, as in TensorFlow
 
 
 @transform("fold_constants", "clear_output_shapes", "exclude_op")
-def fold_constants(graph_def: Any, context: Context) -> Any:
+def fold_constants(graph_def: GraphDef, context: Context) -> GraphDef:
     """Replaces nodes that depend on constants alone by constants, and removes what is not used any more."""
     if context.flag("clear_output_shapes", True):
         graph_def = edited(graph_def, lambda node: node.attr.pop("_output_shapes", None))
@@ -33,7 +33,7 @@ def fold_constants(graph_def: Any, context: Context) -> Any:
     return used_by(with_nodes(needed, nodes), context.outputs)
 
 
-def _foldable(graph_def: Any, inputs: Collection[str], excluded: Collection[str]) -> list[str]:
+def _foldable(graph_def: GraphDef, inputs: Collection[str], excluded: Collection[str]) -> list[str]:
     """Returns the nodes that depend on constants alone, constants excepted, in the order of execution."""
     constants = {node.name for node in graph_def.node if node.op == "Const" and not node.input}
     foldable: list[str] = []
@@ -48,7 +48,7 @@ def _foldable(graph_def: Any, inputs: Collection[str], excluded: Collection[str]
     return foldable
 
 
-def _values(graph_def: Any, foldable: list[str], outputs: Collection[str]) -> dict[str, Array]:
+def _values(graph_def: GraphDef, foldable: list[str], outputs: Collection[str]) -> dict[str, Array]:
     """Returns the values of those foldable nodes that others or the outputs use."""
     inside = set(foldable)
     used = {source_of(text) for node in graph_def.node if node.name not in inside for text in node.input}

@@ -9,6 +9,7 @@ from typing import Any
 
 from thalweg._src.base.formats import durable
 from thalweg._src.base.formats.graph_messages import parse_text
+from thalweg._src.base.formats.message_types import GraphDef
 from thalweg._src.base.formats.regular import read_regular
 from thalweg._src.base.formats.text import PathLike, as_text
 from thalweg._src.deploy.saved_model.files import SERVING, meta_graph_with_tags, read_saved_model
@@ -29,12 +30,12 @@ from thalweg._src.training.checkpoint.saver import Saver, import_meta_graph
 class FrozenModel:
     """A graph without variables, with the names of the tensors that a signature feeds and fetches."""
 
-    graph_def: Any
+    graph_def: GraphDef
     inputs: Mapping[str, str] = field(default_factory=dict)
     outputs: Mapping[str, str] = field(default_factory=dict)
 
 
-def read_graph_def(path: PathLike) -> Any:
+def read_graph_def(path: PathLike) -> GraphDef:
     """Reads a GraphDef, as text if the name of the file ends with .pbtxt."""
     from google.protobuf import text_format
     from google.protobuf.message import DecodeError
@@ -43,16 +44,16 @@ def read_graph_def(path: PathLike) -> Any:
     with durable.typed_errors(name):
         content = read_regular(name)
     try:
-        if name.endswith(".pbtxt"):
-            return parse_text(content.decode("utf-8"), message_type("GraphDef")())
-        return message_type("GraphDef").FromString(content)
+        kind, is_text = message_type("GraphDef"), name.endswith(".pbtxt")
+        graph_def: GraphDef = parse_text(content.decode("utf-8"), kind()) if is_text else kind.FromString(content)
+        return graph_def
     except (DecodeError, text_format.ParseError, UnicodeDecodeError) as error:
         raise OSError(
-            f"{name} contains no GraphDef: {error}; expected a binary file, or text in a file named .pbtxt"
+            f"{name} is not a GraphDef: {error}; expected a binary file, or text in a file named .pbtxt"
         ) from None
 
 
-def write_graph_def(graph_def: Any, path: PathLike) -> None:
+def write_graph_def(graph_def: GraphDef, path: PathLike) -> None:
     """Writes a GraphDef atomically, as text if the name of the file ends with .pbtxt."""
     from google.protobuf import text_format
 
@@ -117,7 +118,7 @@ def freeze_meta_graph(
     outputs: Iterable[str],
     clear_devices: bool = False,
     trusted: bool | None = None,
-) -> Any:
+) -> GraphDef:
     """Returns the graph of a MetaGraph's file with the values of a checkpoint as constants."""
     message = read_meta_graph_file(path)
     with Graph().as_default(), Session() as session:
@@ -127,7 +128,9 @@ def freeze_meta_graph(
     return _without_devices(frozen_graph) if clear_devices else frozen_graph
 
 
-def freeze_graph_def(graph_def: Any, checkpoint: str, outputs: Iterable[str], clear_devices: bool = False) -> Any:
+def freeze_graph_def(
+    graph_def: GraphDef, checkpoint: str, outputs: Iterable[str], clear_devices: bool = False
+) -> GraphDef:
     """Returns a graph with the values of a checkpoint, which names its variables as the graph does, as constants."""
     check_graph_def(graph_def)
     needed = extract_sub_graph(graph_def, [source_of(name) for name in outputs])
@@ -136,7 +139,7 @@ def freeze_graph_def(graph_def: Any, checkpoint: str, outputs: Iterable[str], cl
     return _without_devices(frozen_graph) if clear_devices else frozen_graph
 
 
-def _without_devices(graph_def: Any) -> Any:
+def _without_devices(graph_def: GraphDef) -> GraphDef:
     for node in graph_def.node:
         node.ClearField("device")
     return graph_def

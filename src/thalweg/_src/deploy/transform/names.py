@@ -6,26 +6,26 @@ import itertools
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from string import ascii_letters
-from typing import Any
 
+from thalweg._src.base.formats.message_types import GraphDef, NodeDef
 from thalweg._src.deploy.transform.nodes import edited, renamed_inputs, with_nodes
 from thalweg._src.deploy.transform.registry import Context, transform
 from thalweg._src.runtime.session.freezing import source_of
 
 
 @transform("rename_op", "old_op_name", "new_op_name")
-def rename_op(graph_def: Any, context: Context) -> Any:
+def rename_op(graph_def: GraphDef, context: Context) -> GraphDef:
     """Changes the type of operations."""
     old, new = context.one("old_op_name"), context.one("new_op_name")
 
-    def edit(node: Any) -> None:
+    def edit(node: NodeDef) -> None:
         node.op = new if node.op == old else node.op
 
     return edited(graph_def, edit)
 
 
 @transform("rename_node", "old_node_name", "new_node_name")
-def rename_node(graph_def: Any, context: Context) -> Any:
+def rename_node(graph_def: GraphDef, context: Context) -> GraphDef:
     """Changes the name of a node, also where it is used."""
     old, new = context.one("old_node_name"), context.one("new_node_name")
     names = {node.name for node in graph_def.node}
@@ -37,9 +37,9 @@ def rename_node(graph_def: Any, context: Context) -> Any:
 
 
 @transform("obfuscate_names")
-def obfuscate_names(graph_def: Any, context: Context) -> Any:
+def obfuscate_names(graph_def: GraphDef, context: Context) -> GraphDef:
     """Gives all nodes but inputs and outputs short names without meaning."""
-    fixed = context.kept
+    fixed = context.fixed_names
     unused = (name for name in _short_names() if name not in fixed)
     return _renamed(graph_def, {node.name: next(unused) for node in graph_def.node if node.name not in fixed})
 
@@ -49,15 +49,15 @@ def _short_names() -> Iterator[str]:
         yield from map("".join, itertools.product(ascii_letters, repeat=length))
 
 
-def _renamed(graph_def: Any, names: dict[str, str]) -> Any:
-    def edit(node: Any) -> None:
+def _renamed(graph_def: GraphDef, names: dict[str, str]) -> GraphDef:
+    def edit(node: NodeDef) -> None:
         node.name = names.get(node.name, node.name)
 
     return edited(renamed_inputs(graph_def, names), edit)
 
 
 @transform("sort_by_execution_order")
-def sort_by_execution_order(graph_def: Any, context: Context) -> Any:
+def sort_by_execution_order(graph_def: GraphDef, context: Context) -> GraphDef:
     """Puts each node after its inputs, apart from the back edges of loops."""
     nodes = {node.name: node for node in graph_def.node}
     order: TopologicalSorter[str] = TopologicalSorter()

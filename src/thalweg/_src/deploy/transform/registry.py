@@ -15,7 +15,7 @@ _TRUTH = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": F
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a transform is told besides the graph: inputs and outputs of the whole graph, and its own parameters.
+    """What a transform knows besides the graph: inputs and outputs of the whole graph, and its own parameters.
 
     parameters: all values of each parameter, in order, since some may be repeated
     """
@@ -25,7 +25,7 @@ class Context:
     parameters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
-    def kept(self) -> set[str]:
+    def fixed_names(self) -> set[str]:
         """The nodes whose names callers rely on."""
         return {*self.inputs, *self.outputs}
 

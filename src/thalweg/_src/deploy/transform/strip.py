@@ -6,6 +6,7 @@ import itertools
 from typing import Any
 
 from thalweg._src.base.dtypes import DType, as_dtype
+from thalweg._src.base.formats.message_types import GraphDef, NodeDef
 from thalweg._src.deploy.transform.nodes import (
     Nodes,
     control_inputs,
@@ -24,14 +25,14 @@ from thalweg._src.runtime.session.freezing import source_of
 
 
 @transform("strip_unused_nodes", "type", "shape", "name", "type_for_name", "shape_for_name")
-def strip_unused_nodes(graph_def: Any, context: Context) -> Any:
+def strip_unused_nodes(graph_def: GraphDef, context: Context) -> GraphDef:
     """Removes what outputs do not need; inputs become placeholders."""
     types = dict(zip(context.many("name"), map(_dtype, context.many("type_for_name"))))
     shapes = dict(zip(context.many("name"), map(_shape, context.many("shape_for_name"))))
     dtype = _dtype(context.one("type", "float"))
     shape = _shape(context.one("shape")) if context.many("shape") else None
 
-    def fed(node: Any) -> Any:
+    def fed(node: NodeDef) -> NodeDef:
         if node.name not in context.inputs or node.op == "Placeholder":
             return node
         sizes = shapes.get(node.name, shape)
@@ -57,7 +58,7 @@ def _shape(text: str) -> tuple[int | None, ...]:
 
 
 @transform("remove_nodes", "op", "max_inputs")
-def remove_nodes(graph_def: Any, context: Context) -> Any:
+def remove_nodes(graph_def: GraphDef, context: Context) -> GraphDef:
     """Removes operations of given types that have one input, or at most `max_inputs`; their users get the first."""
     types, most = set(context.many("op")), context.integer("max_inputs", 1)
     if not types:
@@ -67,7 +68,7 @@ def remove_nodes(graph_def: Any, context: Context) -> Any:
     removed = {}
     for node in graph_def.node:
         inputs = data_inputs(node)
-        matches = node.op in types and node.name not in context.kept and 1 <= len(inputs) <= most
+        matches = node.op in types and node.name not in context.fixed_names and 1 <= len(inputs) <= most
         if matches and (node.name not in waited or not _chooses(nodes[inputs[0]])):
             removed[node.name] = node
 
@@ -90,7 +91,7 @@ def remove_nodes(graph_def: Any, context: Context) -> Any:
     return with_nodes(graph_def, remaining)
 
 
-def _chooses(node: Any) -> bool:
+def _chooses(node: NodeDef) -> bool:
     """Returns whether a node belongs to a branch or loop: what waits for its identity belongs there too."""
     return node.op in OPS and OPS.lookup(node.op).facts.control_flow
 
@@ -103,23 +104,23 @@ def _ordered(inputs: Any) -> list[str]:
 
 
 @transform("remove_control_dependencies")
-def remove_control_dependencies(graph_def: Any, context: Context) -> Any:
+def remove_control_dependencies(graph_def: GraphDef, context: Context) -> GraphDef:
     """Removes all control inputs."""
 
-    def edit(node: Any) -> None:
+    def edit(node: NodeDef) -> None:
         node.input[:] = data_inputs(node)
 
     return edited(graph_def, edit)
 
 
 @transform("merge_duplicate_nodes")
-def merge_duplicate_nodes(graph_def: Any, context: Context) -> Any:
+def merge_duplicate_nodes(graph_def: GraphDef, context: Context) -> GraphDef:
     """Merges nodes of one type with equal attributes and inputs; outputs and stateful nodes stay."""
     while True:
         first: dict[bytes, str] = {}
         names = {}
         for node in graph_def.node:
-            if node.name in context.kept or node.op == "Placeholder" or not is_pure(node):
+            if node.name in context.fixed_names or node.op == "Placeholder" or not is_pure(node):
                 continue
             anonymous = copied(node)
             anonymous.name = ""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src.base import dtypes
+from thalweg._src.base.formats.message_types import GraphDef, NodeDef
 from thalweg._src.deploy.transform.nodes import Array, attr_of, constant_node, new_node, with_nodes
 from thalweg._src.deploy.transform.registry import Context, transform
 from thalweg._src.graph.tensor_proto import constant_array
@@ -16,19 +17,19 @@ _FLOAT = dtypes.float32.as_datatype_enum
 
 
 @transform("quantize_weights", "minimum_size")
-def quantize_weights(graph_def: Any, context: Context) -> Any:
+def quantize_weights(graph_def: GraphDef, context: Context) -> GraphDef:
     """Stores float constants of at least `minimum_size` elements in eight bits, which Dequantize makes floats."""
     return _with_weights(graph_def, context.integer("minimum_size", 1024), _quantized)
 
 
 @transform("round_weights", "num_steps")
-def round_weights(graph_def: Any, context: Context) -> Any:
+def round_weights(graph_def: GraphDef, context: Context) -> GraphDef:
     """Rounds the elements of float constants to the centres of equal steps between the least and the greatest."""
     steps = context.integer("num_steps", 256)
     if steps < 1:
         raise ValueError(f"num_steps: expected at least 1, received {steps}")
 
-    def rounded(name: str, weights: Array) -> list[Any]:
+    def rounded(name: str, weights: Array) -> list[NodeDef]:
         low, high = _range(weights)
         width = (high - low) / steps
         places = np.clip(np.floor((weights - low) / width), 0, steps - 1)
@@ -37,9 +38,9 @@ def round_weights(graph_def: Any, context: Context) -> Any:
     return _with_weights(graph_def, 16, rounded)
 
 
-def _with_weights(graph_def: Any, least: int, replace: Callable[[str, Array], list[Any]]) -> Any:
+def _with_weights(graph_def: GraphDef, least: int, replace: Callable[[str, Array], list[Any]]) -> GraphDef:
     """Replaces the large constants of a graph; the last node of a replacement has the constant's name."""
-    nodes = []
+    nodes: list[NodeDef] = []
     for node in graph_def.node:
         weights = _large(node, least)
         replacements = [node] if weights is None else replace(node.name, weights)
@@ -50,7 +51,7 @@ def _with_weights(graph_def: Any, least: int, replace: Callable[[str, Array], li
     return with_nodes(graph_def, nodes)
 
 
-def _large(node: Any, least: int) -> Array | None:
+def _large(node: NodeDef, least: int) -> Array | None:
     if node.op != "Const" or attr_of(node, "dtype").type != _FLOAT:
         return None
     weights = constant_array(node.attr["value"].tensor)
@@ -65,7 +66,7 @@ def _range(weights: Array) -> tuple[float, float]:
     return low, high
 
 
-def _quantized(name: str, weights: Array) -> list[Any]:
+def _quantized(name: str, weights: Array) -> list[NodeDef]:
     low, high = _range(weights)
     low, high = min(low, 0.0), max(high, 0.0)  # so that 0 is exact
     low, high = float(np.float32(low)), float(np.float32(high))

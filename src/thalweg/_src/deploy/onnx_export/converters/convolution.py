@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg._src.base import dtypes
@@ -56,10 +56,10 @@ def padding(node: Node, shape: Shape, window: Sequence[int], strides: Sequence[i
     return {"pads": [total // 2 for total in totals] + [total - total // 2 for total in totals]}
 
 
-def around(w: GraphWriter, node: Node, x: str, rank: int, compute: Any) -> str:
+def around(w: GraphWriter, node: Node, x: str, rank: int, compute: Callable[[str], str]) -> str:
     """Computes with channels behind the batch."""
     if not is_channels_last(node):
-        return str(compute(x))
+        return compute(x)
     return w.channels_last(compute(w.channels_first(x, rank)), rank)
 
 

@@ -33,7 +33,7 @@ def _levels(node: Node) -> tuple[int, int]:
     return int(bool(node.attrs["narrow_range"])), (1 << int(node.attrs["num_bits"])) - 1
 
 
-def _quantized(w: GraphWriter, node: Node, x: str, low: Any, high: Any) -> str:
+def _quantized(w: GraphWriter, node: Node, x: str, low: Array | np.float32, high: Array | np.float32) -> str:
     """Quantizes to a range that has 0 among its steps, as TensorFlow moves it."""
     first, last = _levels(node)
     low, high = np.asarray(low, np.float32), np.asarray(high, np.float32)

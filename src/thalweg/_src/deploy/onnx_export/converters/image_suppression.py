@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from thalweg._src.base import dtypes
@@ -13,7 +11,9 @@ from thalweg._src.deploy.onnx_export.types import unsupported
 from thalweg._src.graph.ir.step_graph import Node
 
 
-def _selected(w: GraphWriter, boxes: str, scores: str, count: str, overlap: Any, score: Any) -> str:
+def _selected(
+    w: GraphWriter, boxes: str, scores: str, count: str, overlap: str | float, score: str | float | None
+) -> str:
     """Returns the indices of the boxes that stay, as int64, best first."""
     selected = w.add(
         "NonMaxSuppression",
@@ -26,7 +26,7 @@ def _selected(w: GraphWriter, boxes: str, scores: str, count: str, overlap: Any,
     return w.add("Gather", selected, w.like(2, dtypes.int64), axis=1)
 
 
-def _threshold(w: GraphWriter, value: Any) -> str:
+def _threshold(w: GraphWriter, value: str | float) -> str:
     if isinstance(value, float):
         return w.constant(np.array([value], np.float32))
     threshold = w.static_value(value)

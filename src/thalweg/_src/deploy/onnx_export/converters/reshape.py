@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from thalweg._src.base import dtypes
 from thalweg._src.base.shapes import Shape
 from thalweg._src.deploy.onnx_export.graph_writer import GraphWriter
 from thalweg._src.deploy.onnx_export.registry import converter
-from thalweg._src.deploy.onnx_export.types import unsupported
+from thalweg._src.deploy.onnx_export.types import Value, unsupported
 from thalweg._src.graph.ir.step_graph import Node
 
 _LARGE = 1 << 10  # elements of a constant that is better computed than stored
@@ -37,18 +37,19 @@ def rank(w: GraphWriter, node: Node, x: str) -> str:
     return w.cast(w.add("Size", w.dims(x)), node.dtypes[0], dtypes.int64)
 
 
-def filled(w: GraphWriter, node: Node, value: Any, shape: Shape, dims: Any) -> str:
+def filled(w: GraphWriter, node: Node, value: float, shape: Shape, dims: Callable[[], str]) -> str:
     """Returns a value of a shape in which all elements are the same; dims: computes the shape as int64."""
     scalar = w.like(value, node.dtypes[0])
-    if shape is not None and None not in shape:
-        if prod(shape) <= _LARGE:  # type: ignore[arg-type]
-            return w.constant(np.full(shape, value, node.dtypes[0].as_numpy_dtype))
-        return w.add("Expand", scalar, list(shape))
-    return w.add("Expand", scalar, dims())
+    sizes = [size for size in shape or () if size is not None]
+    if shape is None or len(sizes) < len(shape):
+        return w.add("Expand", scalar, dims())
+    if prod(sizes) <= _LARGE:
+        return w.constant(np.full(sizes, value, node.dtypes[0].as_numpy_dtype))
+    return w.add("Expand", scalar, sizes)
 
 
 @converter("ZerosLike", "OnesLike")
-def like(w: GraphWriter, node: Node, x: Any) -> Any:
+def like(w: GraphWriter, node: Node, x: Value) -> Value:
     if not isinstance(x, str):
         return x  # of an array or a list, whose gradient alone would differ
     return filled(w, node, int(node.type == "OnesLike"), node.shapes[0], lambda: w.dims(x))

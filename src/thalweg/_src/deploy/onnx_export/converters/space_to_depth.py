@@ -38,7 +38,7 @@ def space_to_batch(w: GraphWriter, node: Node, x: str, block: str, paddings: str
         before = [0, *(row[0] for row in pads), *[0] * (rank - 1 - count)]
         after = [0, *(row[1] for row in pads), *[0] * (rank - 1 - count)]
         x = w.add("Pad", x, before + after)
-    shape: list[object] = [w.dims(x, 0, 1)]
+    shape: list[str | list[int]] = [w.dims(x, 0, 1)]
     for axis, size in enumerate(sizes):
         shape += [w.add("Div", w.dims(x, axis + 1, axis + 2), [size]), [size]]
     split = w.reshape(x, w.join(*shape, w.dims(x, count + 1)))
@@ -57,7 +57,7 @@ def batch_to_space(w: GraphWriter, node: Node, x: str, block: str, crops: str) -
     split = w.reshape(x, w.join(list(sizes), [-1], w.dims(x, 1)))
     mixed = [axis for i in range(count) for axis in (count + 1 + i, i)]
     turned = w.transpose(split, [count, *mixed, *range(2 * count + 1, rank + count)])
-    split_shape: list[object] = [[-1]]
+    split_shape: list[str | list[int]] = [[-1]]
     split_shape += [w.add("Mul", w.dims(x, axis + 1, axis + 2), [size]) for axis, size in enumerate(sizes)]
     merged = w.reshape(turned, w.join(*split_shape, w.dims(x, count + 1)))
     if not any(map(any, borders)):

@@ -11,7 +11,7 @@ from thalweg._src.base.dtypes import DType
 from thalweg._src.base.shapes import Shape
 from thalweg._src.deploy.onnx_export.graph_writer import GraphWriter
 from thalweg._src.deploy.onnx_export.registry import converter
-from thalweg._src.deploy.onnx_export.types import ArrayHandle, Elements, Stacked, number_of, unsupported
+from thalweg._src.deploy.onnx_export.types import ArrayHandle, Elements, Sequenced, Stacked, number_of, unsupported
 from thalweg._src.graph.ir.step_graph import Node
 
 
@@ -27,14 +27,14 @@ def reserved(w: GraphWriter, size: str, dtype: DType, shape: Shape) -> str:
     return w.add("SplitToSequence", w.add("Expand", w.like(0, dtype), sizes), axis=0, keepdims=0)
 
 
-def element(w: GraphWriter, elements: Any, index: str) -> str:
+def element(w: GraphWriter, elements: Sequenced, index: str) -> str:
     """Returns an element."""
     if isinstance(elements, Stacked):
         return w.add("Gather", elements.name, w.index(index), axis=0)
     return w.add("SequenceAt", elements.name, w.index(index))
 
 
-def with_element(w: GraphWriter, elements: Any, index: str, value: str) -> Any:
+def with_element(w: GraphWriter, elements: Sequenced, index: str, value: str) -> Sequenced:
     """Returns the elements with one of them replaced; an array that grows may get one at its end."""
     place = w.index(index)
     if isinstance(elements, Stacked):
@@ -59,14 +59,14 @@ def _without(w: GraphWriter, elements: Elements, place: str) -> str:
     return w.add("If", is_inside, **graphs)
 
 
-def rows(w: GraphWriter, elements: Any) -> str:
+def rows(w: GraphWriter, elements: Sequenced) -> str:
     """Returns all elements as rows of one tensor."""
     if isinstance(elements, Stacked):
         return elements.name
     return w.add("ConcatFromSequence", elements.name, axis=0, new_axis=1)
 
 
-def length(w: GraphWriter, elements: Any) -> str:
+def length(w: GraphWriter, elements: Sequenced) -> str:
     """Returns the number of elements as a scalar of int32."""
     if isinstance(elements, Stacked):
         return w.cast(w.add("Squeeze", w.dims(elements.name, 0, 1), [0]), dtypes.int32)
@@ -84,28 +84,28 @@ def tensor_array(w: GraphWriter, node: Node, size: str) -> list[Any]:
 
 
 @converter("TensorArrayWriteV3")
-def write(w: GraphWriter, node: Node, handle: ArrayHandle, index: str, value: str, flow: Any) -> Any:
+def write(w: GraphWriter, node: Node, handle: ArrayHandle, index: str, value: str, flow: Sequenced) -> Sequenced:
     return with_element(w, flow, index, value)
 
 
 @converter("TensorArrayReadV3")
-def read(w: GraphWriter, node: Node, handle: ArrayHandle, index: str, flow: Any) -> str:
+def read(w: GraphWriter, node: Node, handle: ArrayHandle, index: str, flow: Sequenced) -> str:
     return element(w, flow, index)
 
 
 @converter("TensorArraySizeV3")
-def array_size(w: GraphWriter, node: Node, handle: ArrayHandle, flow: Any) -> str:
+def array_size(w: GraphWriter, node: Node, handle: ArrayHandle, flow: Sequenced) -> str:
     return length(w, flow)
 
 
 @converter("TensorArrayGatherV3")
-def gather(w: GraphWriter, node: Node, handle: ArrayHandle, indices: str, flow: Any) -> str:
+def gather(w: GraphWriter, node: Node, handle: ArrayHandle, indices: str, flow: Sequenced) -> str:
     all_rows = rows(w, flow)
     return all_rows if _is_everything(w, node, indices) else w.add("Gather", all_rows, w.index(indices), axis=0)
 
 
 @converter("TensorArrayScatterV3")
-def scatter(w: GraphWriter, node: Node, handle: ArrayHandle, indices: str, value: str, flow: Any) -> Any:
+def scatter(w: GraphWriter, node: Node, handle: ArrayHandle, indices: str, value: str, flow: Sequenced) -> Sequenced:
     """Unstacks a tensor; its rows are the elements as they are if the indices count them."""
     if not _counts(w, node, indices):
         raise unsupported(node, "writes elements at indices that are not in order", "use unstack, or write each")
@@ -113,7 +113,7 @@ def scatter(w: GraphWriter, node: Node, handle: ArrayHandle, indices: str, value
 
 
 @converter("TensorArrayConcatV3")
-def concat(w: GraphWriter, node: Node, handle: ArrayHandle, flow: Any) -> list[Any]:
+def concat(w: GraphWriter, node: Node, handle: ArrayHandle, flow: Sequenced) -> list[Any]:
     if isinstance(flow, Stacked):
         dims = w.dims(flow.name)
         tail = w.add("Slice", dims, [2], [1 << 62])
@@ -123,7 +123,7 @@ def concat(w: GraphWriter, node: Node, handle: ArrayHandle, flow: Any) -> list[A
 
 
 @converter("TensorArraySplitV3")
-def split(w: GraphWriter, node: Node, handle: ArrayHandle, value: str, lengths: str, flow: Any) -> Any:
+def split(w: GraphWriter, node: Node, handle: ArrayHandle, value: str, lengths: str, flow: Sequenced) -> Sequenced:
     name = w.add("SplitToSequence", value, w.index(lengths), axis=0)
     return Elements(name, handle.dtype, handle.grows)
 

@@ -9,7 +9,7 @@ from thalweg._src.base.shapes import Shape
 from thalweg._src.deploy.onnx_export.converters.tensor_array import element, length, reserved, rows, with_element
 from thalweg._src.deploy.onnx_export.graph_writer import GraphWriter
 from thalweg._src.deploy.onnx_export.registry import converter
-from thalweg._src.deploy.onnx_export.types import Elements, Stacked, number_of
+from thalweg._src.deploy.onnx_export.types import Elements, Sequenced, Stacked, number_of
 from thalweg._src.graph.ir.step_graph import Node
 
 
@@ -39,27 +39,27 @@ def from_tensor(w: GraphWriter, node: Node, x: str, shape: str) -> Stacked:
 
 
 @converter("TensorListStack")
-def stack(w: GraphWriter, node: Node, elements: Any, shape: str) -> str:
+def stack(w: GraphWriter, node: Node, elements: Sequenced, shape: str) -> str:
     return rows(w, elements)
 
 
 @converter("TensorListGetItem")
-def get_item(w: GraphWriter, node: Node, elements: Any, index: str, shape: str) -> str:
+def get_item(w: GraphWriter, node: Node, elements: Sequenced, index: str, shape: str) -> str:
     return element(w, elements, index)
 
 
 @converter("TensorListSetItem")
-def set_item(w: GraphWriter, node: Node, elements: Any, index: str, value: str) -> Any:
+def set_item(w: GraphWriter, node: Node, elements: Sequenced, index: str, value: str) -> Sequenced:
     return with_element(w, elements, index, value)
 
 
 @converter("TensorListLength")
-def list_length(w: GraphWriter, node: Node, elements: Any) -> str:
+def list_length(w: GraphWriter, node: Node, elements: Sequenced) -> str:
     return length(w, elements)
 
 
 @converter("TensorListPushBack")
-def push_back(w: GraphWriter, node: Node, elements: Any, value: str) -> Any:
+def push_back(w: GraphWriter, node: Node, elements: Sequenced, value: str) -> Sequenced:
     if isinstance(elements, Stacked):
         row = w.add("Unsqueeze", value, [0])
         return Stacked(w.add("Concat", elements.name, row, axis=0), elements.dtype, elements.grows)
@@ -67,7 +67,7 @@ def push_back(w: GraphWriter, node: Node, elements: Any, value: str) -> Any:
 
 
 @converter("TensorListPopBack")
-def pop_back(w: GraphWriter, node: Node, elements: Any, shape: str) -> list[Any]:
+def pop_back(w: GraphWriter, node: Node, elements: Sequenced, shape: str) -> list[Any]:
     last = w.like(-1, dtypes.int64)
     value = element(w, elements, last)
     if isinstance(elements, Stacked):
@@ -76,5 +76,5 @@ def pop_back(w: GraphWriter, node: Node, elements: Any, shape: str) -> list[Any]
 
 
 @converter("TensorListGather")
-def gather(w: GraphWriter, node: Node, elements: Any, indices: str, shape: str) -> str:
+def gather(w: GraphWriter, node: Node, elements: Sequenced, indices: str, shape: str) -> str:
     return w.add("Gather", rows(w, elements), w.index(indices), axis=0)
