@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from thalweg._src.base.export import export
 from thalweg._src.graph.ops.comparison import is_nan, logical_not
@@ -11,7 +12,6 @@ from thalweg._src.graph.ops.printing import Assert
 from thalweg._src.graph.ops.reduction import reduce_any
 from thalweg._src.graph.scopes import control_dependencies, name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.training.nn.distributions.base import Distribution
 
 Divergence = Callable[..., Tensor]
 _divergences: dict[tuple[type, type], Divergence] = {}
@@ -46,7 +46,7 @@ def _registered(a: type, b: type) -> Divergence | None:
 
 @export("distributions.kl_divergence", "contrib.distributions.kl_divergence")
 def kl_divergence(
-    distribution_a: Distribution, distribution_b: Distribution, allow_nan_stats: bool = True, name: str | None = None
+    distribution_a: Any, distribution_b: Any, allow_nan_stats: bool = True, name: str | None = None
 ) -> Tensor:
     """Returns the Kullback-Leibler divergence KL(a || b).
 
@@ -70,9 +70,7 @@ def kl_divergence(
             return identity(result, name="checked_kl")
 
 
-def cross_entropy(
-    ref: Distribution, other: Distribution, allow_nan_stats: bool = True, name: str | None = None
-) -> Tensor:
+def cross_entropy(ref: Any, other: Any, allow_nan_stats: bool = True, name: str | None = None) -> Tensor:
     """Returns the cross entropy H(ref, other)."""
     with name_scope(name, "cross_entropy"):
         divergence: Tensor = ref.entropy() + kl_divergence(ref, other, allow_nan_stats=allow_nan_stats)
