@@ -113,7 +113,7 @@ def _base_paddings(padding: str, filter_shape: ShapeLike | TensorLike, count: in
     return pack([pack([first[i], rest[i]]) for i in range(count)])
 
 
-def _fill_dimensions(values: Tensor, fill: int, places: list[int]) -> Any:
+def _fill_dimensions(values: Any, fill: int, places: list[int]) -> Any:
     """Returns one entry for each dimension up to the last spatial one, with `filler` for the others."""
     values = convert_to_tensor(values)
     if places == [i + 1 for i in range(len(places))]:
