@@ -83,7 +83,7 @@ def test_a_variable_whose_next_value_has_an_effect_stays():
 
 def test_what_the_condition_needs_stays():
     x = tf.placeholder(tf.float32, [])
-    y, limit = tf.while_loop(lambda v, n: v < n, lambda v, n: (v * 2.0, n - 1.0), [x, 100.0])
+    y, _ = tf.while_loop(lambda v, n: v < n, lambda v, n: (v * 2.0, n - 1.0), [x, 100.0])
     assert carried(narrowed([x], [y])) == [(2, 0)]
     same_values([y], {x: 1.0})
 
