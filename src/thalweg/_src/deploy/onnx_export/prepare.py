@@ -44,8 +44,8 @@ def prepare(
 
     shapes: those of the inputs
     """
-    # ONNX has no variables, no references and no order but that of the data, so the graph becomes a pure function: calls
-    # are inlined, references become values, Switch and Merge become conditionals and loops, and variables become
+    # ONNX has no variables, no references and no order but that of the data, so the graph becomes a pure function:
+    # calls are inlined, references become values, Switch and Merge become conditionals and loops, and variables become
     # constants. Only then can it be simplified as the compiler does with its own graphs. Updates are refused before the
     # control edges are dropped, since without effects in the graph no order can be observed.
     step = prune(inputs, outputs, ())

@@ -2,6 +2,11 @@
 
 While it trains, weights are scaled by the averages of the statistics, so that their range does not change with every
 batch; the product is then scaled to the statistics of the batch.
+
+This is not the folding of the compiler and of the transforms (`compiler/optimize/freeze.py`), which compute new
+constants from old ones: here gamma, the statistics and the weights are variables that still change, so that the formula
+itself becomes operations of the user's graph, with gradients, and with the names that checkpoints of
+tf.contrib.quantize have. It is (gamma / sqrt(variance + epsilon)) * weights in both; no line of code is the same.
 """
 
 from __future__ import annotations
@@ -57,46 +62,46 @@ def _value(variable: Operation) -> Tensor:
     return identity(variable.outputs[0])
 
 
-def fold(layer: Layer, kept: tuple[Tensor, Tensor], name: str, settings: Settings) -> Tensor:
+def fold(layer: Layer, averaged: tuple[Tensor, Tensor], name: str, settings: Settings) -> Tensor:
     """Replaces product and normalization of a layer by a product with folded, quantized weights and a bias."""
     product, norm = layer.product, layer.norm
     assert norm is not None
     gamma, beta = norm.inputs[1:3]
     epsilon = norm.attrs["epsilon"]
-    mean, variance = kept
+    mean, variance = averaged
     with name_scope(f"{layer.context}/"):
         scale = multiply(gamma, rsqrt(variance + epsilon), name="scale_fold")
         weights = multiply(product.inputs[1], _by_weight(scale, product), name="mul_fold")
     weights = quantize_weights(weights, name, settings)
     attrs = {key: product.attrs[key] for key in product.definition.explicit}
     with name_scope(f"{layer.context}/"):
-        made = product.definition(product.inputs[0], weights, name=f"{product.type}_Fold", **attrs)
+        folded = product.definition(product.inputs[0], weights, name=f"{product.type}_Fold", **attrs)
         bias = beta - mean * scale
         if settings.is_training and norm.attrs["is_training"]:
-            made, bias = _as_in_batch(layer, made, bias, kept, settings)
-        result = add(made, _by_channel(bias, norm), name="add_fold")
+            folded, bias = _as_in_batch(layer, folded, bias, averaged, settings)
+        result = add(folded, _by_channel(bias, norm), name="add_fold")
     replace_inputs([(result, norm.outputs[0])], cannot_modify=[result.op])
     return result
 
 
 def _as_in_batch(
-    layer: Layer, made: Tensor, bias: Tensor, kept: tuple[Tensor, Tensor], settings: Settings
+    layer: Layer, folded: Tensor, bias: Tensor, averaged: tuple[Tensor, Tensor], settings: Settings
 ) -> tuple[Tensor, Tensor]:
     """Returns a folded product and its bias with the statistics of the batch, until normalization is frozen."""
     norm = layer.norm
     assert norm is not None
     gamma, beta = norm.inputs[1:3]
-    epsilon, variance = norm.attrs["epsilon"], kept[1]
+    epsilon, variance = norm.attrs["epsilon"], averaged[1]
     axes = [0, 2, 3] if _channels_first(norm) else [0, 1, 2]
     batch_mean, batch_variance = moments(norm.inputs[0], axes, name="batch_fold")
     correction = sqrt(variance + epsilon) * rsqrt(batch_variance + epsilon)
     batch_bias = beta - gamma * batch_mean * rsqrt(batch_variance + epsilon)
-    corrected = multiply(made, _by_channel(correction, norm), name="correction_fold")
+    corrected = multiply(folded, _by_channel(correction, norm), name="correction_fold")
     if settings.freeze_bn_delay is None:
         return corrected, batch_bias
     frozen = greater_equal(quantization_step(), settings.freeze_bn_delay, name="freeze_fold")
-    found = cond(frozen, lambda: [made, bias], lambda: [corrected, batch_bias])
-    return found[0], found[1]
+    branch_outputs = cond(frozen, lambda: [folded, bias], lambda: [corrected, batch_bias])
+    return branch_outputs[0], branch_outputs[1]
 
 
 def _channels_first(norm: Operation) -> bool:

@@ -81,8 +81,8 @@ def after_activation(tensor: Tensor) -> Tensor:
 
 def _only_consumer(tensor: Tensor) -> Operation | None:
     """Returns what uses a tensor, if that is one operation, apart from those that look at its shape."""
-    found = [each for each in tensor.consumers() if not each.definition.facts.shape_only]
-    return found[0] if len(found) == 1 else None
+    consumers = [consumer for consumer in tensor.consumers() if not consumer.definition.facts.shape_only]
+    return consumers[0] if len(consumers) == 1 else None
 
 
 def _is_bias(operation: Operation, product: Tensor) -> bool:
@@ -96,5 +96,5 @@ def sums_of(operations: list[Operation], outputs: set[Tensor]) -> Iterator[Opera
     for operation in operations:
         if operation.type in _SUMS[:2] and operation.context is None and outputs & set(operation.inputs):
             tensors = operation.inputs
-            if not any(each.op.type == "Const" or variable_behind(each) is not None for each in tensors):
+            if not any(tensor.op.type == "Const" or variable_behind(tensor) is not None for tensor in tensors):
                 yield operation

@@ -84,10 +84,10 @@ def _rewrite(input_graph: Graph | None, settings: Settings, scope: str | None = 
 
 def _quantize_layer(layer: Layer, names: _Names, settings: Settings, outputs: set[Tensor]) -> None:
     weights, name = layer.product.inputs[1], names.unique(layer.context, "weights_quant")
-    kept = None if layer.norm is None else averages(layer)
+    moments = None if layer.norm is None else averages(layer)
     output = layer.output
-    if kept is not None:
-        folded = fold(layer, kept, name, settings)
+    if moments is not None:
+        folded = fold(layer, moments, name, settings)
         output = folded if layer.norm is not None and output is layer.norm.outputs[0] else output
     else:
         rounded = quantize_weights(weights, name, settings)
@@ -104,17 +104,17 @@ def _quantize_output(tensor: Tensor, name: str, settings: Settings) -> Tensor:
 
 
 class _Names:
-    """Names of scopes for fake quantization, each given once."""
+    """Names of scopes for fake quantization, each used once."""
 
     def __init__(self) -> None:
-        self._given: set[str] = set()
+        self._used: set[str] = set()
 
     def unique(self, context: str, what: str) -> str:
-        """Returns a scope below a context, numbered if it was given before."""
+        """Returns a scope below a context, numbered if it was used before."""
         base = name = f"{context}/{what}" if context else what
         number = 0
-        while name in self._given:
+        while name in self._used:
             number += 1
             name = f"{base}_{number}"
-        self._given.add(name)
+        self._used.add(name)
         return name
