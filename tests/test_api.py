@@ -42,6 +42,13 @@ def test_functions_of_single_ops_have_the_parameters_of_their_schema():
     assert tf.math.exp is tf.exp
 
 
+@pytest.mark.parametrize("name", ["", "train", "summary", "contrib.tensorboard.plugins.projector"])
+def test_classes_of_messages_have_docstrings(name):
+    space = importlib.import_module(f"thalweg.{name}".rstrip("."))
+    messages = [public for public in space.__all__ if hasattr(getattr(space, public), "DESCRIPTOR")]
+    assert messages and [public for public in messages if not getattr(space, public).__doc__] == []
+
+
 def test_a_missing_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match=r"module 'thalweg.nn' has no attribute 'nothing'"):
         _ = tf.nn.nothing

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from thalweg._src.base.documentation import document
+from thalweg._src.base.lazy_names import DOCSTRINGS
 
 T = TypeVar("T")
 
@@ -81,6 +82,11 @@ def export_from(module: str, namespace: str, *names: str) -> None:
     EXPORTS.extend(Export((f"{namespace}.{name}",), module, None, name) for name in names)
 
 
-def export_lazy(module: str, *names: str) -> None:
-    """Declares names that are loaded from a module on first access, such as the classes of protocol messages."""
-    EXPORTS.extend(Export((name,), module, None, name.rpartition(".")[2], lazy=True) for name in names)
+def export_lazy(module: str, *names: str, doc: str) -> None:
+    """Declares the names of a class that is loaded from a module on first access, such as that of a protocol message.
+
+    doc: its docstring, which the generated code of messages lacks
+    """
+    attribute = names[0].rpartition(".")[2]
+    EXPORTS.append(Export(names, module, None, attribute, lazy=True))
+    DOCSTRINGS[module, attribute] = doc

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
+DOCSTRINGS: dict[tuple[str, str], str] = {}  # of classes that are loaded on first access, by module and name
 Hooks = tuple[Callable[[str], Any], Callable[[], list[str]]]
 
 
@@ -23,6 +24,7 @@ def lazy_names(module: str, namespaces: Sequence[str], elsewhere: Mapping[str, s
             return import_module(f"{module}.{name}")  # which makes it an attribute
         if name in elsewhere:
             value = getattr(import_module(elsewhere[name]), name)
+            value.__doc__ = DOCSTRINGS[elsewhere[name], name]
         else:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         setattr(sys.modules[module], name, value)

@@ -21,31 +21,47 @@ PRODUCER = 134  # the GraphDef version of TensorFlow 1.15, whose op semantics ap
 MIN_CONSUMER = 0
 
 
-_MESSAGES = {
-    "AssetFileDef": "meta_graph",
-    "AttrValue": "attr_value",
-    "Event": "event",
-    "GraphDef": "graph",
-    "HistogramProto": "histogram",
-    "LogMessage": "event",
-    "MetaGraphDef": "meta_graph",
-    "NameAttrList": "attr_value",
-    "NodeDef": "node_def",
-    "SessionLog": "event",
-    "SignatureDef": "meta_graph",
-    "Summary": "summary",
-    "SummaryMetadata": "summary",
-    "TensorInfo": "meta_graph",
+_MESSAGES = {  # the file of each message, and its description
+    "AssetFileDef": (
+        "meta_graph",
+        "Message of a file that a SavedModel needs: its name, and the tensor that takes it.",
+    ),
+    "AttrValue": ("attr_value", "Message of an attribute: one of s, i, f, b, type, shape, tensor, list and func."),
+    "Event": ("event", "Message of an event file: a summary, graph or log entry, with its wall time and step."),
+    "GraphDef": ("graph", "Message of a graph: its nodes, the library of its functions, and the versions it needs."),
+    "HistogramProto": ("histogram", "Message of a histogram: bucket limits and counts, extremes, number and sums."),
+    "LogMessage": ("event", "Message of a line of a log: its level and text."),
+    "MetaGraphDef": (
+        "meta_graph",
+        "Message of a graph with its collections, signatures, assets and the ops for a Saver.",
+    ),
+    "NameAttrList": ("attr_value", "Message of a function as the value of an attribute: its name and attributes."),
+    "NodeDef": ("node_def", "Message of an operation: its name, op, inputs, requested device and attributes."),
+    "SessionLog": ("event", "Message of a change of a session: started, stopped, or a checkpoint at a path."),
+    "SignatureDef": (
+        "meta_graph",
+        "Message of a signature: the inputs and outputs of a method, each a TensorInfo by key.",
+    ),
+    "Summary": (
+        "summary",
+        "Message of summaries of a step: values with a tag, such as scalars, images and histograms.",
+    ),
+    "SummaryMetadata": ("summary", "Message that says which plugin of TensorBoard shows a value, and under what name."),
+    "TensorInfo": (
+        "meta_graph",
+        "Message of a tensor of a signature: its name, or those of a sparse one, type and shape.",
+    ),
 }
+_IN_SUMMARY = ("Event", "SessionLog", "Summary")  # tf.summary has these too
 
-
-for _name, _file in _MESSAGES.items():
-    export_lazy(f"tensorboard.compat.proto.{_file}_pb2", _name)
+for _name, (_file, _doc) in _MESSAGES.items():
+    _names = (_name, f"summary.{_name}") if _name in _IN_SUMMARY else (_name,)
+    export_lazy(f"tensorboard.compat.proto.{_file}_pb2", *_names, doc=_doc)
 
 
 def message_type(name: str) -> Any:
     """Returns the class of a protocol message."""
-    return getattr(import_module(f"tensorboard.compat.proto.{_MESSAGES[name]}_pb2"), name)
+    return getattr(import_module(f"tensorboard.compat.proto.{_MESSAGES[name][0]}_pb2"), name)
 
 
 def to_graph_def(graph: Graph, add_shapes: bool = False, since: int = 0) -> Any:

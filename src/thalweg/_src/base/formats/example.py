@@ -13,7 +13,18 @@ from thalweg._src.base.export import export_lazy
 _FILE = "tensorflow/core/example/example.proto"
 _LISTS = {"BytesList": "TYPE_BYTES", "FloatList": "TYPE_FLOAT", "Int64List": "TYPE_INT64"}
 _MAPS = {"Features": ("feature", "Feature"), "FeatureLists": ("feature_list", "FeatureList")}
-NAMES = (*_LISTS, "Feature", *_MAPS, "FeatureList", "Example", "SequenceExample")
+_DOCS = {
+    "BytesList": "Message of the values of a feature that are bytes.",
+    "FloatList": "Message of the values of a feature that are floats.",
+    "Int64List": "Message of the values of a feature that are integers.",
+    "Feature": "Message of a feature: a bytes_list, float_list or int64_list.",
+    "Features": "Message of the features of an example by name.",
+    "FeatureLists": "Message of the features of the steps of a sequence: a FeatureList by name.",
+    "FeatureList": "Message of a feature that has a value in each step of a sequence.",
+    "Example": "Message of an example of training data: its features.",
+    "SequenceExample": "Message of an example that is a sequence: features of the whole (context) and of each step.",
+}
+NAMES = tuple(_DOCS)
 
 
 def _add_field(parent: Any, name: str, number: int, field_type: str, repeated: bool = False) -> Any:
@@ -101,4 +112,5 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-export_lazy(__name__, *(f"train.{name}" for name in NAMES))
+for _name, _doc in _DOCS.items():
+    export_lazy(__name__, f"train.{_name}", doc=_doc)

@@ -31,9 +31,13 @@ def visualize_embeddings(summary_writer: Any, config: Any) -> None:
         file.write(text_format.MessageToString(config))
 
 
-export_lazy(
-    "tensorboard.plugins.projector.projector_config_pb2",
-    "contrib.tensorboard.plugins.projector.EmbeddingInfo",
-    "contrib.tensorboard.plugins.projector.ProjectorConfig",
-    "contrib.tensorboard.plugins.projector.SpriteMetadata",
-)
+for _name, _doc in {
+    "EmbeddingInfo": "Message of an embedding: the tensor, and the files of its metadata, bookmarks and sprites.",
+    "ProjectorConfig": "Message of what TensorBoard's projector shows: embeddings, and the path of their checkpoint.",
+    "SpriteMetadata": "Message of an image of thumbnails: its path, and the size of one of them.",
+}.items():
+    export_lazy(
+        "tensorboard.plugins.projector.projector_config_pb2",
+        f"contrib.tensorboard.plugins.projector.{_name}",
+        doc=_doc,
+    )

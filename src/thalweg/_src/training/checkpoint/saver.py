@@ -452,4 +452,8 @@ def import_meta_graph_with_return_elements(
     return None, elements
 
 
-export_lazy("tensorboard.compat.proto.saver_pb2", "train.SaverDef")
+export_lazy(
+    "tensorboard.compat.proto.saver_pb2",
+    "train.SaverDef",
+    doc="Message of a Saver: the operations that save and restore, and which checkpoints are kept.",
+)

@@ -210,5 +210,13 @@ def _run_metadata(metadata: Any) -> Any:
     return message
 
 
-export_lazy("tensorboard.compat.proto.event_pb2", "summary.Event", "summary.SessionLog", "summary.TaggedRunMetadata")
-export_lazy("tensorboard.compat.proto.summary_pb2", "summary.Summary", "summary.SummaryDescription")
+export_lazy(
+    "tensorboard.compat.proto.event_pb2",
+    "summary.TaggedRunMetadata",
+    doc="Message of the metadata of a run, serialized, under a tag.",
+)
+export_lazy(
+    "tensorboard.compat.proto.summary_pb2",
+    "summary.SummaryDescription",
+    doc="Message of the kind of value that a summary operation produces: type_hint.",
+)
