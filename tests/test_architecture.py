@@ -33,7 +33,7 @@ GROUPS = (
 DOWN = {
     "base": set(),
     "base.formats": {"base"},
-    "graph": {"base"},  # the user's graph
+    "graph": {"base.formats"},  # the user's graph
     "graph.ops": {"graph"},
     "graph.control_flow": {"graph.ops"},
     "graph.autodiff": {"graph.control_flow"},

@@ -180,7 +180,7 @@ def _convert_input(
     return tensor
 
 
-def _convert_to(definition: OpDef, arg: ArgDef, value: Any, expected: DType) -> Tensor:
+def _convert_to(definition: OpDef, arg: ArgDef, value: object, expected: DType) -> Tensor:
     try:
         return convert_to_tensor(value, expected, name=arg.name)
     except (TypeError, ValueError) as error:

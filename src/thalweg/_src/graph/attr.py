@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src.base import dtypes
-from thalweg._src.base.dtypes import DType
+from thalweg._src.base.dtypes import DType, DTypeLike
 from thalweg._src.base.shapes import as_shape, is_whole
 
 
@@ -36,13 +36,13 @@ def _real(value: Any) -> float:
     raise TypeError(f"expected float, got {value!r}")
 
 
-def _boolean(value: Any) -> bool:
+def _boolean(value: object) -> bool:
     if isinstance(value, bool | np.bool_):
         return bool(value)
     raise TypeError(f"expected bool, got {value!r}")
 
 
-def _string(value: Any) -> str:
+def _string(value: object) -> str:
     if isinstance(value, bytes):
         return value.decode("utf-8", "surrogateescape")
     if isinstance(value, str):
@@ -50,17 +50,17 @@ def _string(value: Any) -> str:
     raise TypeError(f"expected a string, got {value!r}")
 
 
-def _tensor(value: Any) -> np.ndarray[Any, Any]:
+def _tensor(value: object) -> np.ndarray[Any, Any]:
     if isinstance(value, np.ndarray):
         return value
     raise TypeError(f"expected an array, got {value!r}")
 
 
-def _dtype(value: Any) -> DType:
+def _dtype(value: DTypeLike) -> DType:
     return dtypes.as_dtype(value).base_dtype
 
 
-def _function(value: Any) -> Any:
+def _function(value: object) -> Any:
     return value
 
 
@@ -93,7 +93,7 @@ class AttrDef:
     def element(self) -> str:
         return self.kind[5:-1] if self.is_list else self.kind
 
-    def normalize(self, value: Any) -> Any:
+    def normalize(self, value: object) -> Any:
         """Returns the value in canonical form, or raises TypeError or ValueError."""
         # One form for equal values (tuples for lists, Python numbers for those of NumPy, base types for references), so
         # that passes may compare and hash attributes, and nodes share them.
@@ -113,7 +113,7 @@ class AttrDef:
             self._admit(item)
         return items
 
-    def _admit(self, value: Any) -> None:
+    def _admit(self, value: object) -> None:
         if self.allowed is not None and value not in self.allowed:
             if isinstance(value, DType):
                 raise TypeError(f"has DataType {value.name} not in list of allowed values: {self.show_allowed()}")
@@ -123,7 +123,7 @@ class AttrDef:
         return ", ".join(sorted(show_value(item) for item in self.allowed or ()))
 
 
-def show_value(value: Any) -> str:
+def show_value(value: object) -> str:
     return value.name if isinstance(value, DType) else repr(value)
 
 
@@ -163,7 +163,7 @@ def tensor() -> AttrDef:
     return AttrDef("tensor")
 
 
-def from_default(value: Any) -> AttrDef:
+def from_default(value: object) -> AttrDef:
     """Returns the attribute that a plain default value implies: `False` is a bool, `(1, 1)` a list of ints."""
     if isinstance(value, AttrDef):
         return value

@@ -50,7 +50,7 @@ def _conversions_for(kind: type) -> list[Conversion]:
 
 @export("convert_to_tensor")
 def convert_to_tensor(
-    value: Any,
+    value: object,
     dtype: DTypeLike | None = None,
     name: str | None = None,
     preferred_dtype: DTypeLike | None = None,
@@ -82,7 +82,7 @@ def convert_to_tensor(
     return _convert(value, requested, name)
 
 
-def _convert(value: Any, dtype: DType | None, name: str | None) -> Tensor:
+def _convert(value: object, dtype: DType | None, name: str | None) -> Tensor:
     for conversion in _conversions_for(type(value)):
         result = conversion(value, dtype=dtype, name=name, as_ref=False)
         if result is NotImplemented:

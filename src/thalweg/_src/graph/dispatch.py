@@ -7,7 +7,7 @@ type, the implementation for that type takes over.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -24,12 +24,12 @@ def register_type(cls: type) -> None:
     _types = (*_types, cls)
 
 
-def is_dispatched(value: Any) -> bool:
+def is_dispatched(value: object) -> bool:
     """Returns whether a value is of a registered type."""
     return isinstance(value, _types)
 
 
-def implements(*functions: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def implements(*functions: Hashable) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorator: registers the implementation of functions or ops for the registered types."""
 
     def register(implementation: Callable[P, R]) -> Callable[P, R]:
@@ -40,7 +40,7 @@ def implements(*functions: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return register
 
 
-def implementation_for(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Callable[..., Any] | None:
+def implementation_for(function: Hashable, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Callable[..., Any] | None:
     """Returns what to call instead of a function that has refused its arguments, or None."""
     # An error of a call without such an argument is the caller's own, and is raised again as it is.
     implementation = _implementations.get(function)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from thalweg._src.base.formats.message_types import GraphDef
 from thalweg._src.graph.default_stacks import default_graph_scope
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.graph_def_checks import parse_input, shown
@@ -12,7 +13,7 @@ from thalweg._src.graph.import_graph_def import import_graph_def
 from thalweg._src.graph.trust import refuse
 
 
-def extend_graph(graph: Graph, graph_def: Any, refused: Collection[str]) -> None:
+def extend_graph(graph: Graph, graph_def: GraphDef, refused: Collection[str]) -> None:
     """Adds the nodes of a GraphDef from another process.
 
     refused: what none of them may reach outside of the graph

@@ -138,7 +138,7 @@ class FunctionGraph(Graph):
         return argument
 
     @contextlib.contextmanager
-    def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
+    def control_dependencies(self, control_inputs: Iterable[object] | None) -> Iterator[None]:
         """Makes operations inside run after those of the given ones that are in this function."""
         local = control_inputs
         if control_inputs is not None:
@@ -148,11 +148,11 @@ class FunctionGraph(Graph):
             yield
 
     @contextlib.contextmanager
-    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
+    def colocate_with(self, op: object, ignore_existing: bool = False) -> Iterator[None]:
         """Ignores colocation: a function does not say where its callers run it."""
         yield
 
 
-def _graph(element: Any) -> Graph | None:
+def _graph(element: object) -> Graph | None:
     """Returns the graph of an operation; what was computed eagerly has none."""
     return element.graph if isinstance(element, Operation) else None

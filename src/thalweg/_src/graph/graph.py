@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from thalweg._src.base import errors
@@ -221,7 +221,7 @@ class Graph(BuildingMode, PrivateNames):
         input_types: Sequence[DTypeLike] | None = None,
         name: str | None = None,
         attrs: dict[str, Any] | None = None,
-        op_def: Any = None,
+        op_def: object = None,
         compute_shapes: bool = True,
         compute_device: bool = True,
     ) -> Operation:
@@ -256,7 +256,7 @@ class Graph(BuildingMode, PrivateNames):
 
     # -- look-up ------------------------------------------------------------------------------------------------------
 
-    def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
+    def as_graph_element(self, obj: object, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
         """Returns the tensor or operation of this graph that an object or a name refers to."""
         expected = " or ".join(k for k, on in (("Tensor", allow_tensor), ("Operation", allow_operation)) if on)
         if isinstance(obj, str):
@@ -390,7 +390,7 @@ class Graph(BuildingMode, PrivateNames):
                 scopes.device = merge_devices(entry, scopes.device)
 
     @contextlib.contextmanager
-    def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
+    def control_dependencies(self, control_inputs: Iterable[object] | None) -> Iterator[None]:
         """Makes operations created inside run after all of the given ones; None clears the enclosing blocks.
 
         It also leaves branches and loops, so that a variable created in one can be initialized outside.
@@ -414,7 +414,7 @@ class Graph(BuildingMode, PrivateNames):
             self.scopes.controls.pop()
 
     @contextlib.contextmanager
-    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
+    def colocate_with(self, op: object, ignore_existing: bool = False) -> Iterator[None]:
         """Places operations created inside on the device of `op`."""
         scopes = self.scopes
         before = scopes.colocated, scopes.devices, scopes.device, scopes.device_functions
@@ -476,21 +476,21 @@ class Graph(BuildingMode, PrivateNames):
 
     # -- collections --------------------------------------------------------------------------------------------------
 
-    def add_to_collection(self, name: Any, value: Any) -> None:
+    def add_to_collection(self, name: Hashable, value: object) -> None:
         """Adds a value to a collection."""
         self._require_mutable()
         self._collections.setdefault(name, []).append(value)
 
-    def add_to_collections(self, names: Any, value: Any) -> None:
+    def add_to_collections(self, names: Iterable[Hashable], value: object) -> None:
         """Adds a value to several collections."""
         for name in dict.fromkeys((names,) if isinstance(names, str) else names):
             self.add_to_collection(name, value)
 
-    def get_collection_ref(self, name: Any) -> list[Any]:
+    def get_collection_ref(self, name: Hashable) -> list[Any]:
         """Returns the list of a collection itself, so that changes to it change the collection."""
         return self._collections.setdefault(name, [])
 
-    def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
+    def get_collection(self, name: Hashable, scope: str | None = None) -> list[Any]:
         """Returns a copy of a collection, or of those members whose names match the scope from the beginning."""
         members = self._collections.get(name, [])
         if scope is None:
@@ -507,7 +507,7 @@ class Graph(BuildingMode, PrivateNames):
         """The names of all collections."""
         return list(self._collections)
 
-    def clear_collection(self, name: Any) -> None:
+    def clear_collection(self, name: Hashable) -> None:
         """Removes all values of a collection."""
         self._require_mutable()
         self._collections.pop(name, None)

@@ -12,6 +12,7 @@ from typing import Any
 
 from thalweg._src.base.devices import canonical_name
 from thalweg._src.base.dtypes import DType, as_dtype
+from thalweg._src.base.formats.message_types import GraphDef, Message, NodeDef
 from thalweg._src.base.shapes import Shape
 from thalweg._src.graph.attr import AttrDef
 from thalweg._src.graph.names import INNER_NAME, NAME
@@ -50,7 +51,7 @@ def parse_input(text: str) -> tuple[str, int] | None:
     return match[2], -1 if match[1] else int(match[3] or 0)
 
 
-def check_graph_def(graph_def: Any) -> None:
+def check_graph_def(graph_def: GraphDef) -> None:
     """Raises ValueError unless all names, op types, devices and inputs of a GraphDef are well-formed."""
     for node in graph_def.node:
         _check_node(node, _node_name, lambda text: parse_input(text) is not None, "")
@@ -73,7 +74,7 @@ def well_formed(text: str, matches: Callable[[str], Any]) -> bool:
     return len(text) <= MAX_NAME and bool(matches(text))
 
 
-def _check_node(node: Any, is_name: Callable[[str], Any], is_input: Callable[[str], Any], where: str) -> None:
+def _check_node(node: NodeDef, is_name: Callable[[str], Any], is_input: Callable[[str], Any], where: str) -> None:
     start = f"{where}Node {shown(node.name)}"
     if not well_formed(node.name, is_name):
         why = f"has more than {MAX_NAME}" if is_name(node.name) else "contains invalid"
@@ -108,7 +109,7 @@ def check_device(device: str, start: str) -> None:
 # -- attributes -------------------------------------------------------------------------------------------------------
 
 
-def read_attrs(node: Any, definitions: dict[str, AttrDef]) -> dict[str, Any]:
+def read_attrs(node: NodeDef, definitions: dict[str, AttrDef]) -> dict[str, Any]:
     """Returns the known and the private attributes of a NodeDef; raises ValueError for one of another type."""
     attrs = {}
     for key, message in node.attr.items():
@@ -127,7 +128,7 @@ def private_attr(key: str) -> AttrDef | None:
     return AttrDef(_PRIVATE_ATTRS[key]) if key in _PRIVATE_ATTRS else None
 
 
-def read_attr(message: Any, expected: str | None = None) -> Any:
+def read_attr(message: Message, expected: str | None = None) -> Any:
     """Returns an attribute in the graph's representation; its type, if it is known, must be the expected one."""
     # Types are compared by the field of the message: protobuf reads what is not there as zero, so that a missing or a
     # different value would pass for a valid one.
@@ -145,7 +146,7 @@ def read_attr(message: Any, expected: str | None = None) -> Any:
     return tuple(_READ[f.name](value) for f, values in filled for value in values)
 
 
-def _read_shape(message: Any) -> Shape:
+def _read_shape(message: Message) -> Shape:
     if message.unknown_rank:
         return None
     return checked_shape(tuple(None if dim.size == -1 else dim.size for dim in message.dim))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from thalweg._src.base.dtypes import DType, as_dtype
 from thalweg._src.base.errors import require_members
 from thalweg._src.base.export import export, export_constants, export_lazy
+from thalweg._src.base.formats.message_types import Message
 from thalweg._src.graph.tensor_proto import array_proto, shape_proto
 
 if TYPE_CHECKING:
@@ -93,7 +95,7 @@ def node_def(operation: Operation) -> Any:
     return message
 
 
-def write_node(operation: Operation, message: Any, add_shapes: bool = False) -> None:
+def write_node(operation: Operation, message: Message, add_shapes: bool = False) -> None:
     """Writes an operation to a NodeDef."""
     message.name = operation.name
     message.op = operation.definition.name
@@ -113,7 +115,7 @@ def write_node(operation: Operation, message: Any, add_shapes: bool = False) -> 
         shapes.shape.extend(shape_proto(tensor.dims) for tensor in operation.outputs)
 
 
-def write_attr(message: Any, value: Any, kind: str | None = None) -> None:
+def write_attr(message: Message, value: Any, kind: str | None = None) -> None:
     """Writes an attribute to an AttrValue; a type is needed only where the value does not imply it."""
     # A message is an attribute that was read for an op without an implementation, and goes out as it came.
     if hasattr(value, "DESCRIPTOR"):
@@ -134,7 +136,7 @@ def write_attr(message: Any, value: Any, kind: str | None = None) -> None:
         setattr(message, _FIELD[kind], _plain(kind, value))
 
 
-def _write_list(message: Any, kind: str, values: Any) -> None:
+def _write_list(message: Message, kind: str, values: Iterable[Any]) -> None:
     if kind == "shape":
         message.shape.extend(shape_proto(value) for value in values)
     elif kind == "tensor":
@@ -146,7 +148,7 @@ def _write_list(message: Any, kind: str, values: Any) -> None:
         getattr(message, _FIELD[kind]).extend(_plain(kind, value) for value in values)
 
 
-def _write_function(message: Any, function: Any) -> None:
+def _write_function(message: Message, function: Any) -> None:
     if hasattr(function, "DESCRIPTOR"):  # of an operation without an implementation here
         message.CopyFrom(function)
         return
@@ -170,7 +172,7 @@ def _dtype_of(array: np.ndarray[Any, Any]) -> DType:
     return as_dtype(array.dtype)
 
 
-def kind_of(value: Any) -> str:
+def kind_of(value: object) -> str:
     """Returns the type of an attribute without a definition, from its value."""
     # An empty list has no type; readers accept any.
     if isinstance(value, list | tuple):

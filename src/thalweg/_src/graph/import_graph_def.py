@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from thalweg._src.base.errors import require_members
 from thalweg._src.base.export import export
+from thalweg._src.base.formats.message_types import GraphDef, Message
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph_def_checks import check_graph_def
@@ -21,12 +22,12 @@ from thalweg._src.graph.trust import refuse
 
 @export("import_graph_def", "graph_util.import_graph_def")
 def import_graph_def(
-    graph_def: Any,
+    graph_def: GraphDef,
     input_map: dict[str, Any] | None = None,
     return_elements: Sequence[str] | None = None,
     name: str | None = None,
-    op_dict: Any = None,
-    producer_op_list: Any = None,
+    op_dict: object = None,
+    producer_op_list: Message | None = None,
     trusted: bool | None = None,
 ) -> list[Any] | None:
     """Adds the nodes under a name prefix; returns the requested elements: operations by name, tensors by "name:0".
@@ -74,7 +75,7 @@ def import_graph_def(
         return None if requested is None else [process.element(element) for element in requested]
 
 
-def _checked(return_elements: Any) -> list[str] | None:
+def _checked(return_elements: Iterable[str] | None) -> list[str] | None:
     if return_elements is None:
         return None
     elements = list(return_elements)

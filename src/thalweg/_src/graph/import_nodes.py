@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from thalweg._src.base.formats.message_types import GraphDef, Message, NodeDef
 from thalweg._src.base.shapes import Shape, in_common
 from thalweg._src.graph.foreign_ops import find_op
 from thalweg._src.graph.graph import Graph
@@ -41,7 +42,7 @@ class Origin:
     repeated: int = 0
 
 
-def element_key(key: Any) -> tuple[str, int]:
+def element_key(key: object) -> tuple[str, int]:
     """Parses a key of the input map, or a name to return, as (node, output); output -1 is a control input."""
     if not isinstance(key, str):
         raise TypeError(f"input_map: expected names as keys, received {key!r}")
@@ -57,7 +58,7 @@ class NodeImport:
     def __init__(
         self,
         graph: Graph,
-        graph_def: Any,
+        graph_def: GraphDef,
         prefix: str,
         mapped: dict[tuple[str, int], Any],
         origin: Origin,
@@ -150,7 +151,7 @@ class NodeImport:
         self._graph._names_in_use.setdefault((start + result).lower(), 1)
         return start + result
 
-    def _sources(self, node: Any) -> list[tuple[str, int]]:
+    def _sources(self, node: NodeDef) -> list[tuple[str, int]]:
         """Returns a node's inputs as (node, output), control inputs as output -1, all known to exist."""
         sources = [element_key(text) for text in node.input]
         outputs = [output for _, output in sources]
@@ -201,13 +202,13 @@ class NodeImport:
 
     # -- nodes --------------------------------------------------------------------------------------------------------
 
-    def _add(self, name: str, node: Any) -> Operation:
+    def _add(self, name: str, node: NodeDef) -> Operation:
         try:
             return self._create(name, node)
         except (TypeError, ValueError, ArithmeticError) as error:
             raise ValueError(f"Node {shown(name)}: {error}") from None
 
-    def _create(self, name: str, node: Any) -> Operation:
+    def _create(self, name: str, node: NodeDef) -> Operation:
         function = self._graph._functions.get(node.op)
         definition = find_op(node.op) if function is None else function.definition
         if definition.facts.compiler:
@@ -277,7 +278,7 @@ class NodeImport:
         filled = [available[0] if tensor is None else tensor for tensor in inputs]
         return filled, controls, later
 
-    def _may_drop(self, op_type: str, key: str, message: Any) -> bool:
+    def _may_drop(self, op_type: str, key: str, message: Message) -> bool:
         """Returns whether an attribute of a newer producer can be ignored: it has its default there, or is zero."""
         if key in _DESCRIPTIVE:
             return True

@@ -13,6 +13,7 @@ from typing import Any
 
 from thalweg._src.base import errors
 from thalweg._src.base.dtypes import DType, as_dtype
+from thalweg._src.base.formats.message_types import Message
 from thalweg._src.base.shapes import Shape
 from thalweg._src.graph.foreign_ops import find_op
 from thalweg._src.graph.function import Body, GraphFunction, with_effects
@@ -30,7 +31,7 @@ _building = threading.RLock()
 
 
 @contextlib.contextmanager
-def imported_functions(graph: Graph, library: Any, origin: Origin) -> Iterator[None]:
+def imported_functions(graph: Graph, library: Message, origin: Origin) -> Iterator[None]:
     """Adds the functions of a GraphDef to a graph's library, and removes them if an exception ends the block."""
     # All functions are entered before any body is built, since they may refer to each other in any order.
     before = dict(graph._functions)
@@ -63,7 +64,7 @@ class ImportedFunction(GraphFunction):
 
     def __init__(
         self,
-        message: Any,
+        message: Message,
         functions: dict[str, GraphFunction],
         origin: Origin,
         type_attrs: Mapping[str, Any] | None = None,
@@ -125,7 +126,7 @@ class ImportedFunction(GraphFunction):
     def _results(self) -> list[tuple[str, list[DType]]]:
         return [(arg.name, self._types(arg)) for arg in self._message.signature.output_arg]
 
-    def _types(self, arg: Any) -> list[DType]:
+    def _types(self, arg: Message) -> list[DType]:
         """Returns the types of the tensors of an argument, which may be a list."""
         if arg.type_list_attr:
             return list(self._type_attr(arg.type_list_attr, tuple))
@@ -236,7 +237,7 @@ class ImportedFunction(GraphFunction):
         is_list = len(dict(self._arguments)[name]) != 1
         return f"{name}/{place}" if is_list else name
 
-    def _substitute(self, attrs: Any) -> None:
+    def _substitute(self, attrs: Mapping[str, Message]) -> None:
         """Replaces the placeholders among the attributes of a node by their values."""
         for message in attrs.values():
             if message.WhichOneof("value") == "placeholder":
@@ -267,7 +268,7 @@ class ImportedFunction(GraphFunction):
             position += count
         return offsets
 
-    def _attr(self, message: Any, kind: str) -> Any:
+    def _attr(self, message: Message, kind: str) -> Any:
         if message.WhichOneof("value") == "placeholder":
             return self._type_attr(message.placeholder, object)
         return read_attr(message, kind)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from thalweg._src.base.export import export
 from thalweg._src.graph.dispatch import is_dispatched
 from thalweg._src.graph.indexed_slices import IndexedSlices
@@ -12,7 +10,7 @@ from thalweg._src.graph.tensor import Tensor
 
 
 @export("is_tensor", "contrib.framework.is_tensor")
-def is_tensor(x: Any) -> bool:
+def is_tensor(x: object) -> bool:
     """Returns whether a value is a tensor, a variable, IndexedSlices, or a sparse or ragged tensor.
 
     Args:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from thalweg._src.base.errors import wrong_kind
 
 NAME = r"[A-Za-z0-9.][A-Za-z0-9_./>\-]*"
@@ -11,7 +9,7 @@ INNER_NAME = r"[A-Za-z0-9._][A-Za-z0-9_./>\-]*"  # of what a program does not na
 SCOPE = r"[A-Za-z0-9_./>\-]*"  # inside of another scope
 
 
-def as_name(name: Any) -> str:
+def as_name(name: object) -> str:
     """Returns the name of an operation or scope, which may be given as bytes, as text."""
     if isinstance(name, str):
         return name

@@ -26,11 +26,11 @@ def _is_structure(cls: type) -> bool:
     return is_sequence or issubclass(cls, Mapping | MappingView) or hasattr(cls, "__attrs_attrs__")
 
 
-def _is_composite(value: Any) -> bool:
+def _is_composite(value: object) -> bool:
     return isinstance(value, SparseTensor | IndexedSlices)
 
 
-def has_children(value: Any, expand: bool) -> bool:
+def has_children(value: object, expand: bool) -> bool:
     """Returns whether a value is a structure, or with `expand` a sparse tensor or IndexedSlices."""
     return is_nested(value) or (expand and _is_composite(value))
 
@@ -75,12 +75,12 @@ def rebuilt(structure: Any, children: list[Any]) -> Any:
 
 
 @export("nest.flatten", "contrib.framework.nest.flatten")
-def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
+def flatten(structure: object, expand_composites: bool = False) -> list[Any]:
     """Returns the leaves in order; for a leaf, a list of it alone."""
     return list(_leaves(structure, expand_composites))
 
 
-def _leaves(structure: Any, expand: bool) -> Iterator[Any]:
+def _leaves(structure: object, expand: bool) -> Iterator[Any]:
     if not has_children(structure, expand):
         yield structure
         return
@@ -89,7 +89,7 @@ def _leaves(structure: Any, expand: bool) -> Iterator[Any]:
 
 
 @export("nest.pack_sequence_as", "contrib.framework.nest.pack_sequence_as")
-def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool = False) -> Any:
+def pack_sequence_as(structure: object, flat_sequence: object, expand_composites: bool = False) -> Any:
     """Packs the leaves of the sequence into a structure of the same form."""
     if not is_nested(flat_sequence):
         raise TypeError(f"flat_sequence must be a sequence, got {flat_sequence!r}")
@@ -102,7 +102,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
         )
     remaining = iter(flat)
 
-    def pack(value: Any) -> Any:
+    def pack(value: object) -> Any:
         if not has_children(value, expand_composites):
             return next(remaining)
         return rebuilt(value, [pack(inner) for inner in children(value)])
@@ -111,7 +111,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
 
 
 @export("nest.map_structure", "contrib.framework.nest.map_structure")
-def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
+def map_structure(func: Callable[..., Any], *structure: object, **kwargs: Any) -> Any:
     """Applies func to the leaves of all structures, which must have the same form, and packs the results.
 
     Args:
@@ -135,7 +135,9 @@ def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> A
 
 
 @export("nest.assert_same_structure", "contrib.framework.nest.assert_same_structure")
-def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False) -> None:
+def assert_same_structure(
+    nest1: object, nest2: object, check_types: bool = True, expand_composites: bool = False
+) -> None:
     """Raises ValueError unless both have the same form, TypeError if only the types of their sequences differ."""
     try:
         _compare(nest1, nest2, check_types, expand_composites)
@@ -143,7 +145,7 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expa
         raise type(error)(f"the structures differ in form: {error}\n  first: {nest1}\n  second: {nest2}") from None
 
 
-def _compare(first: Any, second: Any, check_types: bool, expand: bool) -> None:
+def _compare(first: object, second: object, check_types: bool, expand: bool) -> None:
     nested = has_children(first, expand)
     if nested != has_children(second, expand):
         raise ValueError(f"{first if nested else second!r} is a structure, {second if nested else first!r} is not")
@@ -160,7 +162,7 @@ def _compare(first: Any, second: Any, check_types: bool, expand: bool) -> None:
         _compare(one, other, check_types, expand)
 
 
-def same_type(first: Any, second: Any) -> bool:
+def same_type(first: object, second: object) -> bool:
     """Returns whether two structures are of one type; all dictionaries are."""
     if isinstance(first, Mapping) and isinstance(second, Mapping):
         return True

@@ -282,7 +282,7 @@ def mismatch(definition: OpDef, arg: ArgDef, tensor: Tensor, expected: DType) ->
     return text + f"type {expected.name} of argument {first.name!r}; use tf.cast to convert one of them."
 
 
-def normalize(definition: OpDef, key: str, attr: AttrDef, value: Any) -> Any:
+def normalize(definition: OpDef, key: str, attr: AttrDef, value: object) -> Any:
     try:
         return attr.normalize(value)
     except (TypeError, ValueError) as error:

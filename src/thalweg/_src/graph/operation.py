@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from thalweg._src.base.devices import canonical_name
+from thalweg._src.base.devices import DeviceSpec, canonical_name
 from thalweg._src.base.dtypes import DType
 from thalweg._src.base.export import export
+from thalweg._src.base.formats.message_types import Message
 from thalweg._src.base.read_only import ReadOnly
 from thalweg._src.base.shapes import TensorShape
 from thalweg._src.graph.graph_def_checks import read_attr
@@ -139,7 +140,7 @@ class Operation:
     def _get_attr(self, name: str) -> Any:
         return self.get_attr(name)
 
-    def _set_attr(self, attr_name: str, attr_value: Any) -> None:
+    def _set_attr(self, attr_name: str, attr_value: Message) -> None:
         """Sets an attribute to that of an AttrValue, such as `_gradient_op_type`."""
         self.graph._require_mutable()
         # Compiled steps contain the attributes as they were; a change of the graph makes them stale.
@@ -177,7 +178,7 @@ class Operation:
         """Runs the operation in the given or the default session."""
         self.graph.session_for(session, self.name).run(self, feed_dict)
 
-    def _set_device(self, device: Any) -> None:
+    def _set_device(self, device: str | DeviceSpec | None) -> None:
         self.graph._require_mutable()
         self.device = canonical_name(device if isinstance(device, str) else device.to_string()) if device else ""
         self.graph._changed()

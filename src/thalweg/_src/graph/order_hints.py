@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from thalweg._src.base import errors
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
@@ -11,7 +9,7 @@ from thalweg._src.graph.tensor import Tensor
 ORDER_HINTS = "_after"
 
 
-def after(first: Any, then: Any) -> None:
+def after(first: object, then: object) -> None:
     """Lets `then` run only after `first`, in steps that run both; each is a tensor, an operation, or a list of them.
 
     Unlike a control dependency it can be said of operations that exist, and makes no step run more than it would.
@@ -26,7 +24,7 @@ def after(first: Any, then: Any) -> None:
         operation.graph._changed()
 
 
-def _operations(elements: Any) -> list[Operation]:
+def _operations(elements: object) -> list[Operation]:
     if isinstance(elements, list | tuple):
         return [operation for element in elements for operation in _operations(element)]
     element = elements._as_graph_element() if hasattr(elements, "_as_graph_element") else elements

@@ -32,7 +32,7 @@ class PrivateNames:
         operations: list[Operation]
         _functions: dict[str, GraphFunction]
 
-        def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any: ...
+        def as_graph_element(self, obj: object, allow_tensor: bool = True, allow_operation: bool = True) -> Any: ...
 
     @property
     def graph_def_versions(self) -> Any:
@@ -66,7 +66,7 @@ class PrivateNames:
         first = max((i for i, entry in enumerate(entries) if entry is None), default=-1) + 1
         return tuple(entry if callable(entry) else merge_device(entry) for entry in entries[first:])
 
-    def _as_graph_element_locked(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
+    def _as_graph_element_locked(self, obj: object, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
         return self.as_graph_element(obj, allow_tensor, allow_operation)
 
     def _current_control_dependencies(self: Any) -> set[Operation]:
@@ -75,7 +75,7 @@ class PrivateNames:
     def _is_function(self, name: str) -> bool:
         return name in self._functions
 
-    def _get_function(self, name: Any) -> GraphFunction | None:
+    def _get_function(self, name: str | bytes) -> GraphFunction | None:
         return self._functions.get(name.decode() if isinstance(name, bytes) else name)
 
     def _add_function(self, function: GraphFunction) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
 from thalweg._src.base.devices import DeviceSpec
@@ -27,7 +27,9 @@ class name_scope:
 
     name = ReadOnly[str | None]("The name of the scope.")
 
-    def __init__(self, name: str | None, default_name: str | None = None, values: Any = None) -> None:
+    def __init__(
+        self, name: str | None, default_name: str | None = None, values: Iterable[object] | None = None
+    ) -> None:
         if name is None and default_name is None and values is not None:
             raise TypeError("at least one of name and default_name must be given")
         scope = default_name if name is None else name
@@ -70,7 +72,7 @@ class name_scope:
 
 @export("op_scope")
 @contextlib.contextmanager
-def op_scope(values: Any, name: str | None, default_name: str | None = None) -> Iterator[str]:
+def op_scope(values: Iterable[object] | None, name: str | None, default_name: str | None = None) -> Iterator[str]:
     """Deprecated form of `name_scope`, with the values first.
 
     Args:
@@ -81,7 +83,7 @@ def op_scope(values: Any, name: str | None, default_name: str | None = None) -> 
         yield scope
 
 
-def graph_of(values: Any) -> Graph | None:
+def graph_of(values: Iterable[object]) -> Graph | None:
     """Returns the graph of the first tensor among the values; within a function's body, the function's own."""
     # The values of an op in a function, or in eager execution, may be tensors of several graphs; the op belongs to
     # neither.
@@ -117,7 +119,7 @@ def device(
 
 
 @export("control_dependencies")
-def control_dependencies(control_inputs: Any) -> contextlib.AbstractContextManager[None]:
+def control_dependencies(control_inputs: Iterable[object] | None) -> contextlib.AbstractContextManager[None]:
     """Returns a context manager whose operations run only after the given ones.
 
     Args:
@@ -137,7 +139,7 @@ def container(container_name: str) -> contextlib.AbstractContextManager[str]:
 
 
 @export("colocate_with")
-def colocate_with(op: Any, ignore_existing: bool = False) -> contextlib.AbstractContextManager[None]:
+def colocate_with(op: object, ignore_existing: bool = False) -> contextlib.AbstractContextManager[None]:
     """Returns a context manager that places operations on the device of another one.
 
     Args:
@@ -186,7 +188,7 @@ def with_scopes(graph: Graph, captured: dict[str, Any]) -> Iterator[None]:
 
 
 @export("add_to_collection")
-def add_to_collection(name: Any, value: Any) -> None:
+def add_to_collection(name: Hashable, value: object) -> None:
     """Adds a value to a collection of the default graph.
 
     Args:
@@ -197,7 +199,7 @@ def add_to_collection(name: Any, value: Any) -> None:
 
 
 @export("add_to_collections")
-def add_to_collections(names: Any, value: Any) -> None:
+def add_to_collections(names: Iterable[Hashable], value: object) -> None:
     """Adds a value to several collections of the default graph.
 
     Args:
@@ -208,7 +210,7 @@ def add_to_collections(names: Any, value: Any) -> None:
 
 
 @export("get_collection")
-def get_collection(key: Any, scope: str | None = None) -> list[Any]:
+def get_collection(key: Hashable, scope: str | None = None) -> list[Any]:
     """Returns a list of the values of a collection of the default graph, filtered by name scope.
 
     Args:
@@ -219,7 +221,7 @@ def get_collection(key: Any, scope: str | None = None) -> list[Any]:
 
 
 @export("get_collection_ref")
-def get_collection_ref(key: Any) -> list[Any]:
+def get_collection_ref(key: Hashable) -> list[Any]:
     """Returns the list of a collection itself, so that changes to it change the collection.
 
     Args:

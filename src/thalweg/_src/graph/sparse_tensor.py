@@ -132,17 +132,17 @@ def _require_matching_components(indices: Shape, values: Shape, dense_shape: Sha
             )
 
 
-def is_sparse(value: Any) -> TypeGuard[SparseTensor | SparseTensorValue]:
+def is_sparse(value: object) -> TypeGuard[SparseTensor | SparseTensorValue]:
     """Returns whether a value is a SparseTensor or the value of one."""
     return isinstance(value, SparseTensor | SparseTensorValue)
 
 
-def components_of(value: Any) -> tuple[Any, Any, Any]:
+def components_of(value: SparseTensor | SparseTensorValue) -> tuple[Any, Any, Any]:
     return value.indices, value.values, value.dense_shape
 
 
 @export("convert_to_tensor_or_sparse_tensor")
-def convert_to_tensor_or_sparse_tensor(value: Any, dtype: DTypeLike | None = None, name: str | None = None) -> Any:
+def convert_to_tensor_or_sparse_tensor(value: object, dtype: DTypeLike | None = None, name: str | None = None) -> Any:
     """Returns a value as a SparseTensor if it is sparse, else as a Tensor.
 
     Args:
@@ -161,7 +161,7 @@ def convert_to_tensor_or_sparse_tensor(value: Any, dtype: DTypeLike | None = Non
 
 
 @export("convert_to_tensor_or_indexed_slices")
-def convert_to_tensor_or_indexed_slices(value: Any, dtype: DTypeLike | None = None, name: str | None = None) -> Any:
+def convert_to_tensor_or_indexed_slices(value: object, dtype: DTypeLike | None = None, name: str | None = None) -> Any:
     """Returns IndexedSlices and sparse tensors unchanged, everything else as a Tensor.
 
     Args:

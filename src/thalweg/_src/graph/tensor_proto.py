@@ -11,6 +11,7 @@ from thalweg._src.base import dtypes
 from thalweg._src.base.dtypes import DType
 from thalweg._src.base.errors import require_members
 from thalweg._src.base.export import export
+from thalweg._src.base.formats.message_types import Message
 from thalweg._src.base.formats.objects import object_array
 from thalweg._src.base.shapes import Shape, TensorShape
 
@@ -130,7 +131,7 @@ def content_proto(array: Array, dtype: DType) -> Any:
     return proto
 
 
-def write_values(array: Array, dtype: DType, proto: Any) -> None:
+def write_values(array: Array, dtype: DType, proto: Message) -> None:
     """Writes an array into an empty TensorProto, of any descriptor pool, with all its values in the typed field."""
     proto.dtype = dtype.as_datatype_enum
     proto.tensor_shape.SetInParent()
@@ -160,7 +161,7 @@ def _variable_length(number: int) -> bytes:
 
 
 @export("make_ndarray", "contrib.util.make_ndarray")
-def MakeNdarray(tensor: Any) -> Array:
+def MakeNdarray(tensor: Message) -> Array:
     """Returns the array that a TensorProto holds; if there are fewer values than elements, the last one is repeated.
 
     Args:
@@ -170,7 +171,7 @@ def MakeNdarray(tensor: Any) -> Array:
     return result if result.flags.writeable else result.copy()
 
 
-def constant_array(tensor: Any) -> Array:
+def constant_array(tensor: Message) -> Array:
     """Returns the array of a TensorProto, read-only where values are repeated.
 
     A message of a few bytes cannot fill memory: what it must be expanded to is limited.
@@ -207,7 +208,7 @@ def constant_array(tensor: Any) -> Array:
     return repeated_array(flat, shape)
 
 
-def _shape_of(tensor: Any, numpy: Any) -> tuple[tuple[int, ...], int]:
+def _shape_of(tensor: Message, numpy: Any) -> tuple[tuple[int, ...], int]:
     """Returns shape and number of elements, which no message of this size may exceed."""
     if len(tensor.tensor_shape.dim) > MAX_RANK:
         raise ValueError(f"a TensorProto has {len(tensor.tensor_shape.dim)} dimensions, more than {MAX_RANK}")

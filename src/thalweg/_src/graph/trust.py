@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
+from thalweg._src.base.formats.message_types import GraphDef, NodeDef
 from thalweg._src.graph.graph_def_checks import parse_input, read_attr, shown
 from thalweg._src.graph.op_def import EXTERNAL, OPS
 from thalweg._src.graph.walk import reachable
@@ -27,14 +28,14 @@ class RefusedOpsError(ValueError):
         )
 
 
-def refuse(graph_def: Any, reaches: Collection[str] = EXTERNAL, allowed: Collection[str] = ()) -> None:
+def refuse(graph_def: GraphDef, reaches: Collection[str] = EXTERNAL, allowed: Collection[str] = ()) -> None:
     """Raises RefusedOpsError if nodes, or bodies of functions, have such a reach, other than the allowed nodes."""
     refused = [entry for entry in external_nodes(graph_def) if entry[2] in reaches and entry[0] not in allowed]
     if refused:
         raise RefusedOpsError(refused)
 
 
-def external_nodes(graph_def: Any) -> Iterator[tuple[str, str, str]]:
+def external_nodes(graph_def: GraphDef) -> Iterator[tuple[str, str, str]]:
     """Yields name, op type and reach of the nodes that reach outside of the graph."""
     for node in graph_def.node:
         reach = _reach(node)
@@ -47,7 +48,7 @@ def external_nodes(graph_def: Any) -> Iterator[tuple[str, str, str]]:
                 yield f"{function.signature.name}/{node.name}", node.op, reach
 
 
-def _reach(node: Any) -> str:
+def _reach(node: NodeDef) -> str:
     # An op without an implementation here cannot reach anything: it has no kernel.
     if node.op not in OPS:
         return ""
@@ -57,7 +58,7 @@ def _reach(node: Any) -> str:
     return facts.reach({key: read_attr(message) for key, message in node.attr.items()})
 
 
-def ancestors(graph_def: Any, roots: Iterable[str]) -> set[str]:
+def ancestors(graph_def: GraphDef, roots: Iterable[str]) -> set[str]:
     """Returns the names of the nodes that some nodes, given as "name" or "name:0", depend on, themselves included.
 
     Nodes of functions that these call are among them, as "function/node".
@@ -75,7 +76,7 @@ def ancestors(graph_def: Any, roots: Iterable[str]) -> set[str]:
     return reached | _called(graph_def, [nodes[name] for name in reached])
 
 
-def _called(graph_def: Any, nodes: Iterable[Any]) -> set[str]:
+def _called(graph_def: GraphDef, nodes: Iterable[Any]) -> set[str]:
     """Returns the nodes of the functions that some nodes call, and of those that these call, as "function/node"."""
     library = {function.signature.name: function for function in graph_def.library.function}
     gradients = {gradient.function_name: gradient.gradient_func for gradient in graph_def.library.gradient}
@@ -89,7 +90,7 @@ def _called(graph_def: Any, nodes: Iterable[Any]) -> set[str]:
     return {f"{name}/{node.name}" for name in functions for node in library[name].node_def}
 
 
-def _callees(node: Any) -> Iterator[str]:
+def _callees(node: NodeDef) -> Iterator[str]:
     yield node.op
     for message in node.attr.values():
         if message.HasField("func"):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from thalweg._src.base.export import export
-from thalweg._src.graph.autodiff.registry import RegisterGradient
+from thalweg._src.graph.autodiff.registry import Gradient, RegisterGradient
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
@@ -56,7 +56,7 @@ def _call(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     variables = _variables_used(graph, graph.operations[before:], set(tensors))
     compute = gradient_rule(f, grad_function, len(tensors), variables)
 
-    def rule(operation: Operation, *grads: Any) -> list[Any]:
+    def rule(operation: Operation, *grads: Gradient | None) -> list[Any]:
         # The results are inputs of the IdentityN as well, and get no gradient: that is what cuts f out of the walk.
         return [None] * len(results) + compute(*grads[: len(results)])
 
@@ -77,7 +77,7 @@ def gradient_rule(
     _require_keyword(grad_function, variables)
     name = getattr(f, "__name__", f)
 
-    def rule(*grads: Any) -> list[Any]:
+    def rule(*grads: Gradient | None) -> list[Any]:
         if not variables:
             input_grads, variable_grads = grad_function(*grads), []
         else:
@@ -118,7 +118,7 @@ def _variables_used(graph: Graph, operations: list[Operation], arguments: set[Te
     return list(used)
 
 
-def _handle(variable: Any) -> Any:
+def _handle(variable: object) -> Any:
     return getattr(variable, "_handle", None)
 
 
@@ -132,7 +132,7 @@ def _require_keyword(grad_function: Callable[..., Any], variables: list[Any]) ->
         )
 
 
-def leaves_of(structure: Any) -> list[Any]:
+def leaves_of(structure: object) -> list[Any]:
     """Returns the leaves of nested lists, tuples and dictionaries."""
     if isinstance(structure, dict):
         return [leaf for key in sorted(structure) for leaf in leaves_of(structure[key])]
@@ -141,7 +141,7 @@ def leaves_of(structure: Any) -> list[Any]:
     return [structure]
 
 
-def rebuilt(structure: Any, leaves: Any) -> Any:
+def rebuilt(structure: object, leaves: Iterator[Any]) -> Any:
     """Returns the structure with new leaves."""
     if isinstance(structure, dict):
         # Leaves come in the order of sorted keys, as `leaves_of` gives them; the result has the order of the original.

@@ -13,6 +13,7 @@ from typing import Any
 
 from thalweg._src.graph.autodiff.gradients import gradients
 from thalweg._src.graph.autodiff.loops import carries_gradient
+from thalweg._src.graph.autodiff.registry import Gradient
 from thalweg._src.graph.control_flow.context import Branch, Loop, bring, context_of
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.function import Body, GraphFunction
@@ -117,7 +118,7 @@ def _differentiate(function: GraphFunction, received: tuple[int, ...]) -> Forwar
     )
 
 
-def _components(grad: Any) -> list[Tensor]:
+def _components(grad: Gradient | None) -> list[Tensor]:
     if grad is None:
         return []
     if isinstance(grad, IndexedSlices):
@@ -249,7 +250,7 @@ def _loops_around(operation: Operation) -> set[Loop]:
     return {around for context in contexts if context is not None for around in context.chain() if _is_loop(around)}
 
 
-def _is_loop(context: Any) -> bool:
+def _is_loop(context: object) -> bool:
     return isinstance(context, Loop)
 
 

@@ -17,7 +17,7 @@ from thalweg._src.base import dtypes
 from thalweg._src.base.export import export
 from thalweg._src.base.shapes import compatible, merge, show
 from thalweg._src.graph.autodiff.loops import Backward, carries_gradient, differentiate, gradient_context
-from thalweg._src.graph.autodiff.registry import GRADIENTS, GradientFunction, as_list
+from thalweg._src.graph.autodiff.registry import GRADIENTS, Gradient, GradientFunction, as_list
 from thalweg._src.graph.control_flow.context import Context, Loop, context_of, encloses
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import executing_eagerly
@@ -54,9 +54,6 @@ class UnconnectedGradients(enum.Enum):
 
     NONE = "none"
     ZERO = "zero"
-
-
-Gradient = Tensor | IndexedSlices
 
 
 @export("gradients")
@@ -118,15 +115,15 @@ def _in_progress(graph: Graph, scope: str) -> Iterator[None]:
         graph.scopes.gradients = before
 
 
-def _as_list(value: Any) -> list[Any]:
+def _as_list(value: object) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def _value(x: Any) -> Any:
+def _value(x: TensorLike) -> Any:
     return x if isinstance(x, Tensor) else convert_to_tensor(x)
 
 
-def _differentiable(y: Any) -> Tensor:
+def _differentiable(y: TensorLike) -> Tensor:
     if isinstance(y, IndexedSlices):
         y = y.values
     tensor = convert_to_tensor(y)
@@ -135,7 +132,7 @@ def _differentiable(y: Any) -> Tensor:
     return tensor
 
 
-def _source(x: Any) -> Tensor:
+def _source(x: TensorLike) -> Tensor:
     """Returns the tensor that accumulates the gradient with respect to x: for a variable, its handle."""
     if isinstance(x, IndexedSlices):
         return x.values
@@ -279,7 +276,13 @@ class _Walk:
         def is_needed(tensor: Tensor) -> bool:
             return tensor in self._xs or (tensor.op in members and tensor not in self._stops)
 
-        def walk(ys: Any, xs: Any, stops: set[Tensor], initial: Any, backward: Backward) -> Any:
+        def walk(
+            ys: Sequence[Tensor],
+            xs: Sequence[Tensor],
+            stops: set[Tensor],
+            initial: Sequence[Gradient],
+            backward: Backward,
+        ) -> Any:
             # The body is differentiated by the same walk, with the loop variables as its xs. What it adds belongs to
             # the gradient loop, and forward values that it uses come from the stacks of `backward`.
             inner = _Walk(self._graph, ys, xs, stops, self._colocate, self._gate, self._method, backward)

@@ -8,6 +8,7 @@ from thalweg._src.base.errors import require_members
 from thalweg._src.base.export import export
 from thalweg._src.base.shapes import num_elements, show
 from thalweg._src.graph.autodiff.gradients import UnconnectedGradients, gradients
+from thalweg._src.graph.autodiff.registry import Gradient
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.ops.concat import stack, unstack
 from thalweg._src.graph.ops.reshape import reshape
@@ -43,7 +44,7 @@ def hessians(
         return [_hessian(first, x, options) for first, x in zip(firsts, sources)]
 
 
-def _hessian(first: Any, x: Any, options: dict[str, Any]) -> Tensor:
+def _hessian(first: Gradient | None, x: Any, options: dict[str, Any]) -> Tensor:
     if not isinstance(x, Tensor):
         require_members("xs", x, "tensors or variables", "dtype", "get_shape")
     shape = x.dims if isinstance(x, Tensor) else tuple(x.shape.as_list())

@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from thalweg._src.base import dtypes
+from thalweg._src.base.dtypes import DTypeLike
 from thalweg._src.base.shapes import is_fully_defined
+from thalweg._src.graph.autodiff.registry import Gradient
 from thalweg._src.graph.control_flow.context import Branch, Context, Loop, LoopVariable, bring, context_of, encloses
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.graph import Graph
@@ -178,7 +180,7 @@ def _joined(value: Tensor, otherwise: Tensor, context: Context, loop: Loop) -> T
     return value
 
 
-def empty_list(dtype: Any) -> Tensor:
+def empty_list(dtype: DTypeLike) -> Tensor:
     return empty_tensor_list_op(-1, -1, element_dtype=dtype, shape_type=dtypes.int32)
 
 
@@ -306,19 +308,19 @@ def zeros_for(tensor: Tensor, grad: Tensor | None = None) -> Tensor:
     return zeros(tensor.dims, tensor.dtype) if is_fully_defined(tensor.dims) else zeros_like(tensor)
 
 
-def _first(variable: LoopVariable, grad: Any) -> Tensor:
+def _first(variable: LoopVariable, grad: Gradient | None) -> Tensor:
     return zeros_for(variable.exit) if grad is None else _dense(grad)
 
 
-def _following(variable: LoopVariable, grad: Any) -> Tensor:
+def _following(variable: LoopVariable, grad: Gradient | None) -> Tensor:
     return zeros_for(variable.arrival) if grad is None else _dense(grad)
 
 
-def _dense(grad: Any) -> Tensor:
+def _dense(grad: Gradient) -> Tensor:
     return convert_to_tensor(grad)
 
 
-def _accumulated(backward: Backward, outer: Tensor, grad: Any) -> Any:
+def _accumulated(backward: Backward, outer: Tensor, grad: Gradient) -> Any:
     """Sums the gradient with respect to an outer value over all iterations."""
     if isinstance(grad, IndexedSlices):
         return _accumulated_slices(backward, outer, grad)

@@ -25,7 +25,7 @@ def compute_gradient(
     y_shape: Sequence[int],
     x_init_value: Any = None,
     delta: float = 1e-3,
-    init_targets: Any = None,
+    init_targets: object = None,
     extra_feed_dict: dict[Any, Any] | None = None,
 ) -> Any:
     """Returns the Jacobian of y by x (or by each of a list), symbolic and numeric: two arrays [x size, y size].
@@ -67,7 +67,7 @@ def compute_gradient_error(**arguments: Any) -> float:
     return float(max((error.max() for error in errors if error.size), default=0.0))
 
 
-def _as_list(value: Any) -> list[Any]:
+def _as_list(value: object) -> list[Any]:
     if value is None:
         return []
     return list(value) if isinstance(value, list | tuple) else [value]
@@ -88,14 +88,21 @@ def _start(x: Tensor, shape: tuple[int, ...], value: Any) -> Array:
 
 
 def _one(
-    session: Any, x: Tensor, x_shape: Any, y: Tensor, y_shape: Any, value: Any, delta: float, feeds: dict[Any, Any]
+    session: Any,
+    x: Tensor,
+    x_shape: tuple[int, ...],
+    y: Tensor,
+    y_shape: tuple[int, ...],
+    value: Any,
+    delta: float,
+    feeds: dict[Any, Any],
 ) -> tuple[Array, Array]:
     start = _start(x, x_shape, value)
     built = _built(session, x, start, y, y_shape, feeds)
     return built, _measured(session, x, start, y, y_shape, delta, feeds)
 
 
-def _reals(array: Any, dtype: dtypes.DType) -> Array:
+def _reals(array: Array, dtype: dtypes.DType) -> Array:
     """Flattens an array to real numbers, two for each complex element."""
     flat = np.ascontiguousarray(array).reshape(-1)
     return flat.view(dtype.real_dtype.as_numpy_dtype) if dtype.is_complex else flat
@@ -116,7 +123,7 @@ def _unit_vectors(shape: tuple[int, ...], dtype: dtypes.DType) -> Any:
         yield array
 
 
-def _built(session: Any, x: Tensor, start: Array, y: Tensor, y_shape: Any, feeds: dict[Any, Any]) -> Array:
+def _built(session: Any, x: Tensor, start: Array, y: Tensor, y_shape: tuple[int, ...], feeds: dict[Any, Any]) -> Array:
     """Returns the Jacobian that `gradients` computes, one column per real number in y."""
     rows, columns = _count(start.shape, x.dtype), _count(y_shape, y.dtype)
     jacobian = np.zeros((rows, columns), x.dtype.real_dtype.as_numpy_dtype)
@@ -145,7 +152,7 @@ def _dense(value: Any, like: Array) -> Array:
 
 
 def _measured(
-    session: Any, x: Tensor, start: Array, y: Tensor, y_shape: Any, delta: float, feeds: dict[Any, Any]
+    session: Any, x: Tensor, start: Array, y: Tensor, y_shape: tuple[int, ...], delta: float, feeds: dict[Any, Any]
 ) -> Array:
     """Returns the Jacobian by central differences, one row per real number in x."""
     rows, columns = _count(start.shape, x.dtype), _count(y_shape, y.dtype)

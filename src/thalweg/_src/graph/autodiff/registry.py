@@ -8,8 +8,11 @@ from typing import Any
 
 from thalweg._src.base.export import export
 from thalweg._src.base.registry import Loader, Registry
+from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.op_def import OpDef
+from thalweg._src.graph.tensor import Tensor
 
+Gradient = Tensor | IndexedSlices
 GradientFunction = Callable[..., Any]
 
 _RULES = "thalweg._src.graph.autodiff.rules"

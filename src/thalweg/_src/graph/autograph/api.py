@@ -15,6 +15,7 @@ from thalweg._src.base.export import export
 from thalweg._src.graph.autograph import failures
 from thalweg._src.graph.autograph.convert import MARK, convert, converted, settings, transformed
 from thalweg._src.graph.autograph.syntax import gast
+from thalweg._src.graph.types import TensorLike
 
 
 @export("autograph.experimental.Feature", "contrib.autograph.Feature")
@@ -35,7 +36,7 @@ class Feature(enum.Enum):
         return tuple(cls)
 
     @classmethod
-    def all_but(cls, exclude: Any) -> tuple[Feature, ...]:
+    def all_but(cls, exclude: object) -> tuple[Feature, ...]:
         """Returns all features but some."""
         excluded = exclude if isinstance(exclude, list | tuple | set) else (exclude,)
         return tuple(feature for feature in cls if feature not in (*excluded, cls.ALL))
@@ -43,11 +44,11 @@ class Feature(enum.Enum):
 
 @export("autograph.to_graph", "contrib.autograph.to_graph")
 def to_graph(
-    entity: Any,
+    entity: Callable[..., Any],
     recursive: bool = True,
-    arg_values: Any = None,
-    arg_types: Any = None,
-    experimental_optional_features: Any = None,
+    arg_values: object = None,
+    arg_types: object = None,
+    experimental_optional_features: object = None,
 ) -> Any:
     """Returns a function in which `if`, `while`, `for` and other statements on tensors add control flow to the graph.
 
@@ -60,19 +61,19 @@ def to_graph(
 
 @export("autograph.to_code", "contrib.autograph.to_code")
 def to_code(
-    entity: Any,
+    entity: Callable[..., Any],
     recursive: bool = True,
-    arg_values: Any = None,
-    arg_types: Any = None,
+    arg_values: object = None,
+    arg_types: object = None,
     indentation: str = "  ",
-    experimental_optional_features: Any = None,
+    experimental_optional_features: object = None,
 ) -> str:
     """Returns the source of a converted function; `ag__` has the operators that it calls."""
     text = ast.unparse(gast.gast_to_ast(transformed(_function_of(entity))))
     return re.sub(r"^(?:    )+", lambda match: indentation * (len(match[0]) // 4), text, flags=re.MULTILINE)
 
 
-def _function_of(entity: Any) -> FunctionType:
+def _function_of(entity: object) -> FunctionType:
     """Returns the function that is to be converted; raises a ConversionError if there is none."""
     while isinstance(entity, functools.partial):
         entity = entity.func
@@ -109,7 +110,7 @@ def do_not_convert(func: Any = None) -> Any:
 
 @export("contrib.autograph.convert")
 def convert_decorator(
-    recursive: bool = False, optional_features: Any = None, user_requested: bool = False
+    recursive: bool = False, optional_features: object = None, user_requested: bool = False
 ) -> Callable[[Any], Any]:
     """Returns a decorator that converts a function."""
     return lambda function: convert(function, recursive)
@@ -119,8 +120,8 @@ def convert_decorator(
 def set_loop_options(
     parallel_iterations: int | None = None,
     swap_memory: bool | None = None,
-    maximum_iterations: Any = None,
-    shape_invariants: Any = None,
+    maximum_iterations: TensorLike | None = None,
+    shape_invariants: object = None,
 ) -> None:
     """Sets options of the loop in whose body it is called; a loop of Python ignores them."""
 
@@ -133,6 +134,6 @@ def set_verbosity(level: int, alsologtostdout: bool = False) -> None:
 
 
 @export("autograph.trace", "contrib.autograph.trace")
-def trace(*args: Any) -> None:
+def trace(*args: object) -> None:
     """Prints values while a graph is built."""
     print(*args)

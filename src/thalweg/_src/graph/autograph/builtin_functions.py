@@ -28,7 +28,9 @@ from thalweg._src.graph.tensor import Tensor
 OVERLOADS: dict[tuple[Any, type], Callable[..., Any]] = {}
 
 
-def print_(*values: Any, sep: str | None = " ", end: str | None = "\n", file: Any = None, flush: bool = False) -> None:
+def print_(
+    *values: object, sep: str | None = " ", end: str | None = "\n", file: Any = None, flush: bool = False
+) -> None:
     """Prints values; tensors are printed when the step runs."""
     if not any(symbolic(leaf) for leaf in nest.flatten(values)):
         print(*values, sep=sep, end=end, file=file, flush=flush)
@@ -71,7 +73,7 @@ def float_(*arguments: Any) -> Any:
     return _number(arguments[0], dtypes.float32)
 
 
-def _number(value: Any, dtype: dtypes.DType) -> Tensor:
+def _number(value: object, dtype: dtypes.DType) -> Tensor:
     tensor = value_of(value)
     return string_to_number(tensor, dtype) if tensor.dtype is dtypes.string else cast(tensor, dtype)
 
@@ -87,7 +89,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
 }
 
 
-def overload_of(function: Any, arguments: tuple[Any, ...]) -> Callable[..., Any] | None:
+def overload_of(function: object, arguments: tuple[Any, ...]) -> Callable[..., Any] | None:
     """Returns what a builtin function does in converted code; None if it does what it always does."""
     # Types come first: `stack` of a list that a loop appends to is not `stack` of tensors.
     for (builtin, kind), overload in OVERLOADS.items():

@@ -42,7 +42,7 @@ State = tuple[Any, ...]
 
 
 def if_stmt(
-    condition: Any,
+    condition: object,
     body: Block,
     orelse: Block,
     get_state: Callable[[], State],
@@ -85,7 +85,7 @@ def if_stmt(
     set_state(_conditional(condition, "if", lambda: run(body), lambda: run(orelse), merge))
 
 
-def if_exp(condition: Any, if_true: Block, if_false: Block) -> Any:
+def if_exp(condition: object, if_true: Block, if_false: Block) -> Any:
     """Returns the value of a conditional expression."""
     if not symbolic(condition):
         return if_true() if condition else if_false()
@@ -95,7 +95,7 @@ def if_exp(condition: Any, if_true: Block, if_false: Block) -> Any:
 
 
 def _conditional(
-    condition: Any, statement: str, if_true: Block, if_false: Block, merge: Callable[[Merger, Any, Any], Any]
+    condition: object, statement: str, if_true: Block, if_false: Block, merge: Callable[[Merger, Any, Any], Any]
 ) -> Any:
     """Traces both functions as branches of the graph and returns what `merge` makes from their results."""
     pred = predicate(condition, statement)
@@ -122,7 +122,7 @@ def _conditional(
     return merged
 
 
-def _in_place(original: Any, value: Any) -> Any:
+def _in_place(original: object, value: Any) -> Any:
     """Returns a list or dictionary that the blocks change in place, with its new elements."""
     if isinstance(original, list):
         original[:] = value
@@ -140,7 +140,7 @@ class Merger:
     def __init__(self, when_true: Branch, when_false: Branch) -> None:
         self._branches = (when_true, when_false)
 
-    def merged(self, name: str, if_true: Any, if_false: Any) -> Any:
+    def merged(self, name: str, if_true: object, if_false: object) -> Any:
         """Returns the value of a variable after the branches."""
         # The same object on both sides (a variable that neither changed, or both set to one constant) needs no Merge.
         if if_true is if_false:
@@ -167,7 +167,7 @@ class Merger:
         pairs = zip(leaves(if_true), leaves(if_false))
         return packed(if_true, [self._leaf(name, *pair) for pair in pairs])
 
-    def _filled(self, if_true: Any, if_false: Any) -> tuple[Any, Any]:
+    def _filled(self, if_true: object, if_false: object) -> tuple[Any, Any]:
         """Returns two values of which one was undefined; what takes its place is never read."""
         side = 0 if if_true is UNDEFINED else 1
         # In the branch, so that it is computed only if that side is taken.
@@ -176,7 +176,7 @@ class Merger:
             filled = packed(other, [placeholder(leaf) for leaf in leaves(other)])
         return (filled, if_false) if side == 0 else (if_true, filled)
 
-    def _leaf(self, name: str, if_true: Any, if_false: Any) -> Any:
+    def _leaf(self, name: str, if_true: object, if_false: object) -> Any:
         if if_true is if_false or (_is_scalar(if_true) and type(if_true) is type(if_false) and if_true == if_false):
             return if_true
         # Leaves that are no tensors, such as functions, cannot be merged: which one holds is known only in the step.
@@ -191,7 +191,7 @@ class Merger:
             )
         return renewed(if_true, [self._tensor(name, *pair) for pair in zip(one, other)])
 
-    def _tensor(self, name: str, if_true: Any, if_false: Any) -> Tensor:
+    def _tensor(self, name: str, if_true: object, if_false: object) -> Tensor:
         # `x = 0` in one branch and a float tensor in the other: the number becomes a tensor of the other's type.
         literal_types = _literal_type(if_true, if_false), _literal_type(if_false, if_true)
         tensors = []
@@ -211,18 +211,18 @@ class Merger:
         return merge_op.many([other, one], name="Merge")[0]  # type: ignore[no-any-return]
 
 
-def placeholder(leaf: Any) -> Any:
+def placeholder(leaf: object) -> Any:
     """Returns a value of the type of a leaf that stands for it where it is never read."""
     if isinstance(leaf, Tensor):
         return zeros([0 if size is None else size for size in leaf.dims or ()], leaf.dtype.base_dtype)
     return leaf
 
 
-def _is_scalar(value: Any) -> bool:
+def _is_scalar(value: object) -> bool:
     return isinstance(value, SCALARS)
 
 
-def _literal_type(value: Any, other: Any) -> DType | None:
+def _literal_type(value: object, other: object) -> DType | None:
     """Returns the type in which a Python number becomes a tensor, by the value of the other branch."""
     if not _is_scalar(value):
         return None

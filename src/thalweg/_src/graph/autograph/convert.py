@@ -65,7 +65,7 @@ def converted(function: Any, recursive: bool = True) -> Any:
     return converted(MethodType(method, function), recursive) if isinstance(method, FunctionType) else function
 
 
-def _is_convertible(function: Any) -> bool:
+def _is_convertible(function: object) -> bool:
     """Returns whether a function is the user's own and not converted."""
     if not isinstance(function, FunctionType) or hasattr(function, MARK):
         return False
@@ -176,7 +176,7 @@ def _plain_call(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     return _callee(function, False, args)(*args, **kwargs)
 
 
-def _callee(function: Any, recursive: bool, args: tuple[Any, ...]) -> Any:
+def _callee(function: object, recursive: bool, args: tuple[Any, ...]) -> Any:
     try:
         overload = overload_of(function, args)
     except TypeError:  # an object without a hash

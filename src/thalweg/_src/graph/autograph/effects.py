@@ -31,7 +31,7 @@ class Scope:
         if operation.graph is self._graph and operation.context is self._context:
             self.effects.append(operation)
 
-    def returned(self, value: Any) -> Any:
+    def returned(self, value: object) -> Any:
         """Returns the result of a function with its tensors after the effects."""
         # A function that returns no tensor still has its effects in the caller's scope, by `function_scope`.
         if not self.effects or not any(_is_symbolic(leaf) for leaf in nest.flatten(value, expand_composites=True)):
@@ -78,11 +78,11 @@ def block_scope() -> Iterator[Scope]:
         _scopes.stack.pop()
 
 
-def effect(value: Any) -> Any:
+def effect(value: object) -> Any:
     """Adds the operation that a statement evaluates to the effects of the innermost scope, and returns it."""
     if get_default_graph().is_ordered:
         return value  # a function orders its effects itself
-    element = value._as_graph_element() if hasattr(value, "_as_graph_element") else value
+    element: Any = value._as_graph_element() if hasattr(value, "_as_graph_element") else value
     operation = element.op if _is_symbolic(element) else element
     # The value of an expression statement is dropped. It matters only if computing it has an effect; an addition whose
     # result is not used must not be made to run.
@@ -103,5 +103,5 @@ def ordered() -> Iterator[None]:
         yield
 
 
-def _is_symbolic(value: Any) -> bool:
+def _is_symbolic(value: object) -> bool:
     return isinstance(value, Tensor) and type(value).__bool__ is Tensor.__bool__

@@ -46,12 +46,12 @@ def zip_(*iterables: Any, **options: Any) -> Any:
     return zip(*iterables, **options)
 
 
-def is_graph_iterable(value: Any) -> bool:
+def is_graph_iterable(value: object) -> bool:
     """Returns whether a `for` statement over a value is a loop of the graph."""
     return isinstance(value, Elements | TensorList) or symbolic(value)
 
 
-def opened(value: Any) -> tuple[Tensor | None, Callable[[Tensor], Any]]:
+def opened(value: object) -> tuple[Tensor | None, Callable[[Tensor], Any]]:
     """Returns the number of elements of an iterable, None for a counter, and a function from an index to an element."""
     if isinstance(value, Counter):
         return None, lambda index: index + value.start

@@ -56,7 +56,7 @@ class TensorList:
         for element in elements:
             self.append(element)
 
-    def append(self, value: Any) -> None:
+    def append(self, value: object) -> None:
         """Adds an element at the end."""
         tensor = value_of(value)
         self._flow = self.array.at(self._flow, tensor.dtype).write(self._length, tensor).flow

@@ -37,7 +37,7 @@ def or_(first: Operand, *rest: Operand) -> Any:
     return value if value else or_(*rest)
 
 
-def not_(value: Any) -> Any:
+def not_(value: object) -> Any:
     """Returns the value of `not value`."""
     return logical_not(value_of(value)) if symbolic(value) else not value
 
@@ -52,7 +52,7 @@ def ne(left: Any, right: Any) -> Any:
     return not_equal(left, right) if _compares_elements(left, right) else left != right
 
 
-def _compares_elements(left: Any, right: Any) -> bool:
+def _compares_elements(left: object, right: object) -> bool:
     return (symbolic(left) or symbolic(right)) and left is not None and right is not None
 
 
@@ -65,7 +65,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def compare(names: tuple[str, ...], left: Any, *operands: Operand) -> Any:
+def compare(names: tuple[str, ...], left: object, *operands: Operand) -> Any:
     """Returns the value of a chain of comparisons, such as `a < b <= c`."""
     right = operands[0]()
     result = _COMPARISONS[names[0]](left, right)
@@ -74,7 +74,7 @@ def compare(names: tuple[str, ...], left: Any, *operands: Operand) -> Any:
     return and_(lambda: result, lambda: compare(names[1:], right, *operands[1:]))
 
 
-def assert_stmt(condition: Any, message: Operand) -> None:
+def assert_stmt(condition: object, message: Operand) -> None:
     """Runs an `assert` statement; for a tensor the step fails if it is false."""
     if symbolic(condition):
         with effects.ordered():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -76,7 +76,7 @@ class LoopState:
                 )
 
     @staticmethod
-    def _initial(value: Any, appended: bool) -> Any:
+    def _initial(value: object, appended: bool) -> Any:
         if appended and isinstance(value, list):
             return TensorList(value)
         converted = []
@@ -124,7 +124,7 @@ class LoopState:
             values[name] = copied(packed(value, new))
         return values
 
-    def leave(self, tensors: Sequence[Tensor], returned: Any) -> None:
+    def leave(self, tensors: Sequence[Tensor], returned: object) -> None:
         """Sets the variables to their values after the loop."""
         values = self._packed(tensors)
         self._set(
@@ -150,7 +150,7 @@ class LoopState:
         self.returns = False
         self._values[RETURN_VALUE] = self._initial(self._returned, False)
 
-    def run_if(self, condition: Any, block: Callable[[], None]) -> None:
+    def run_if(self, condition: object, block: Callable[[], None]) -> None:
         """Runs a block if a condition is true; otherwise the variables keep their values."""
         if_stmt(condition, block, lambda: None, self._get, self._set, self._names, tuple(self._values))
 
@@ -164,7 +164,7 @@ class LoopState:
             for tensor in self._following(name, before, after[name], remaining)
         ]
 
-    def _following(self, name: str, before: Any, after: Any, invariants: Any) -> list[Tensor]:
+    def _following(self, name: str, before: object, after: object, invariants: Iterator[Shape]) -> list[Tensor]:
         if after is UNDEFINED:
             raise ValueError(error_text(f"{shown_name(name)} is deleted in the body of a loop on tensors."))
         try:
@@ -190,7 +190,7 @@ class LoopState:
         return tensors
 
     @staticmethod
-    def _require_same_kind(name: str, old: Any, new: Any) -> None:
+    def _require_same_kind(name: str, old: object, new: object) -> None:
         if tensors_of(old) is None or tensors_of(new) is None or array_of(old) is not array_of(new):
             raise TypeError(
                 error_text(
@@ -218,21 +218,21 @@ class LoopState:
             )
 
 
-def _unread(leaf: Any) -> Any:
+def _unread(leaf: object) -> Any:
     """Returns an array of the type of a tensor, in place of a value that is never read."""
     if not isinstance(leaf, Tensor):
         return leaf
     return np.zeros([0 if size is None else size for size in leaf.dims or ()], leaf.dtype.as_numpy_dtype)
 
 
-def _equal(new: Any, old: Any) -> bool:
+def _equal(new: object, old: object) -> bool:
     try:
         return type(new) is type(old) and bool(new == old)
     except Exception:
         return False
 
 
-def _as_type_of(start: Tensor, value: Any) -> Tensor:
+def _as_type_of(start: Tensor, value: object) -> Tensor:
     """Returns a value as a tensor; a Python number takes the type of the variable if it can."""
     if isinstance(value, SCALARS):
         try:

@@ -21,6 +21,7 @@ from thalweg._src.graph.ops.reshape import constant_value
 from thalweg._src.graph.ops.where import where
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 
 Names = tuple[str, ...]
 GetState = Callable[[], tuple[Any, ...]]
@@ -54,7 +55,7 @@ def while_stmt(
 
 
 def for_stmt(
-    iterated: Any,
+    iterated: object,
     test: Callable[[], Any] | None,
     body: Callable[[Any], None],
     get_state: GetState,
@@ -130,8 +131,8 @@ def _before(index: Tensor, limit: Tensor, step: Tensor, test: Callable[[], Any] 
 def loop_options(
     parallel_iterations: int | None = None,
     swap_memory: bool | None = None,
-    maximum_iterations: Any = None,
-    shape_invariants: Any = None,
+    maximum_iterations: TensorLike | None = None,
+    shape_invariants: object = None,
 ) -> Options:
     """Returns the options of a loop, those of `set_loop_options`."""
     return {
@@ -218,12 +219,12 @@ class _GraphLoop:
             return scope.after(condition)
 
 
-def _returned(loop: Loop, value: Any) -> Any:
+def _returned(loop: Loop, value: object) -> Any:
     """Returns the return value after a loop, which its last iteration sets."""
     if value is UNDEFINED:
         return value
 
-    def final(leaf: Any) -> Any:
+    def final(leaf: object) -> Any:
         if not isinstance(leaf, Tensor):
             return leaf
         with loop.entered():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from typing import Any
 
 from thalweg._src.graph.autograph.syntax import FUNCTIONS, Node, kind
 
@@ -213,5 +212,5 @@ class Liveness:
         return set().union(*(names for function, names in self._functions if id(function) not in inside))
 
 
-def _read(node: Any) -> set[str]:
+def _read(node: Node) -> set[str]:
     return Activity([node]).read

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.ops.identity import ensure_shape
 from thalweg._src.graph.source_line import user_stack, with_line
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import GraphElement
 
 SCALARS = (bool, int, float, complex, str, bytes)
 
@@ -39,7 +40,7 @@ def ld(read: Callable[[], Any]) -> Any:
         return UNDEFINED
 
 
-def symbolic(value: Any) -> bool:
+def symbolic(value: object) -> bool:
     """Returns whether a value is a tensor, or a variable, whose value is known only when a step runs."""
     # An eager tensor has a value, and Python's statements can use it.
     if isinstance(value, Tensor):
@@ -47,12 +48,12 @@ def symbolic(value: Any) -> bool:
     return is_variable(value) and symbolic(value._as_graph_element())
 
 
-def is_variable(value: Any) -> bool:
+def is_variable(value: object) -> TypeGuard[GraphElement]:
     """Returns whether a value represents a tensor in the graph."""
     return hasattr(value, "_as_graph_element") and not isinstance(value, type | Operation)
 
 
-def predicate(value: Any, statement: str) -> Tensor:
+def predicate(value: object, statement: str) -> Tensor:
     """Returns the condition of a statement, a scalar bool."""
     tensor = value_of(value)
     if tensor.dtype is not dtypes.bool:
@@ -87,19 +88,19 @@ def is_return_value(name: str) -> bool:
     return name == RETURN_VALUE
 
 
-def shown_type(value: Any) -> str:
+def shown_type(value: object) -> str:
     """Returns the type of a value as errors show it."""
     if isinstance(value, Tensor):
         return f"a tensor of {value.dtype.name}"
     return repr(value) if value is None or isinstance(value, SCALARS) else f"of type {type(value).__name__}"
 
 
-def leaves(value: Any) -> list[Any]:
+def leaves(value: object) -> list[Any]:
     """Returns the leaves of a value that may be a structure."""
     return nest.flatten(value, expand_composites=True)
 
 
-def tensors_of(leaf: Any) -> list[Any] | None:
+def tensors_of(leaf: object) -> list[Any] | None:
     """Returns the tensors, or values that become tensors, of a leaf; None if it is another Python object."""
     if isinstance(leaf, TensorArray):
         return [leaf.flow]
@@ -110,26 +111,26 @@ def tensors_of(leaf: Any) -> list[Any] | None:
     return [leaf] if isinstance(leaf, (Tensor, np.ndarray, np.generic, *SCALARS)) or is_variable(leaf) else None
 
 
-def array_of(leaf: Any) -> Any:
+def array_of(leaf: object) -> Any:
     """Returns the array that the elements of a leaf are stored in; None for tensors."""
     if isinstance(leaf, TensorArray):
         return leaf.handle
     return leaf.array if isinstance(leaf, TensorList) else None
 
 
-def renewed(leaf: Any, tensors: Sequence[Tensor]) -> Any:
+def renewed(leaf: object, tensors: Sequence[Tensor]) -> Any:
     """Returns a leaf with new tensors."""
     if isinstance(leaf, TensorArray):
         return leaf.with_flow(tensors[0])
     return leaf.renewed(tensors) if isinstance(leaf, TensorList) else tensors[0]
 
 
-def packed(value: Any, new: Sequence[Any]) -> Any:
+def packed(value: object, new: Sequence[Any]) -> Any:
     """Returns a structure of the form of a value with new leaves."""
     return nest.pack_sequence_as(value, list(new), expand_composites=True)
 
 
-def copied(value: Any) -> Any:
+def copied(value: object) -> Any:
     """Returns a value that can be changed in place independently: lists, dictionaries and what they contain."""
     if isinstance(value, TensorList):
         return value.renewed(value.tensors())

@@ -83,20 +83,20 @@ def _call(function: Function, strict: bool) -> Any:
     return result
 
 
-def _is_symbolic(value: Any) -> bool:
+def _is_symbolic(value: object) -> bool:
     return isinstance(value, Tensor) and not value.is_eager
 
 
-def _function(name: str, function: Any, old_name: str, old: Any) -> Function:
+def _function(name: str, function: Function | None, old_name: str, old: Function | None) -> Function:
     if function is not None and old is not None:
         raise TypeError(f"cond received both {name} and {old_name}, which are names of the same argument.")
     function = old if function is None else function
     if not callable(function):
         raise TypeError(f"{name} must be callable: cond received {function!r}")
-    return function  # type: ignore[no-any-return]
+    return function
 
 
-def _predicate(pred: Any) -> Tensor:
+def _predicate(pred: TensorLike) -> Tensor:
     tensor = convert_to_tensor(pred, name="pred")
     if tensor.dtype is not dtypes.bool:
         raise TypeError(f"pred of cond must be a bool, but {tensor.label} is {tensor.dtype.name}")
@@ -118,7 +118,7 @@ def _build(branch: Branch, function: Function, which: str, strict: bool) -> tupl
         assert branch.pivot is not None
         pivot = branch.pivot.outputs[0]
 
-        def convert(leaf: Any) -> Tensor:
+        def convert(leaf: object) -> Tensor:
             if leaf is None or isinstance(leaf, Operation):
                 return with_dependencies([leaf] if leaf is not None else [], pivot)  # type: ignore[no-any-return]
             return bring(structures.value_of(leaf), branch)
@@ -129,7 +129,9 @@ def _build(branch: Branch, function: Function, which: str, strict: bool) -> tupl
         return result, effected(branch.graph, tensors)
 
 
-def _require_same(if_true: Any, true_tensors: Sequence[Tensor], if_false: Any, false_tensors: Sequence[Tensor]) -> None:
+def _require_same(
+    if_true: object, true_tensors: Sequence[Tensor], if_false: object, false_tensors: Sequence[Tensor]
+) -> None:
     both = f"{_describe(if_true)} and {_describe(if_false)}"
     # The structures are compared before the types, as types can be compared only pair by pair.
     message = "Outputs of true_fn and false_fn must have the same structure: the two structures don't have the same "
@@ -144,7 +146,7 @@ def _require_same(if_true: Any, true_tensors: Sequence[Tensor], if_false: Any, f
             )
 
 
-def _describe(structure: Any) -> str:
+def _describe(structure: object) -> str:
     if isinstance(structure, list | tuple):
         return f"{type(structure).__name__} of {len(structure)}"
     return f"dict of {sorted(structure)}" if isinstance(structure, Mapping) else "one value"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -296,7 +296,7 @@ class Loop(Context):
         # Set here, since no op outside but Exit may consume a value of the loop.
         variable.exit.dims = variable.merge.dims
 
-    def carry(self, initial: Tensor, shape: Shape, step: Any) -> LoopVariable:
+    def carry(self, initial: Tensor, shape: Shape, step: Callable[[Tensor], Tensor]) -> LoopVariable:
         """Adds a variable to an otherwise complete loop: `step(value)` returns its next value in the body."""
         variable = self.add_variable(initial, shape)
         self.open(variable)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from collections.abc import Iterable
+from typing import NoReturn
 
 import numpy as np
 
@@ -112,7 +113,7 @@ class EagerTensorArray(TensorArray):
         """Returns the elements at the given indices as one tensor."""
         return self._stacked(np.asarray(indices).tolist())
 
-    def _stacked(self, indices: Any) -> Tensor:
+    def _stacked(self, indices: Iterable[int]) -> Tensor:
         items = [self._item(i) for i in indices]
         if not items and self.element_shape.is_fully_defined():
             return zeros([0, *self.element_shape.as_list()], self._dtype)
@@ -176,7 +177,7 @@ class EagerTensorArray(TensorArray):
         """Releases the elements."""
         self._items.clear()
 
-    def _converted(self, value: Any) -> Tensor:
+    def _converted(self, value: TensorLike) -> Tensor:
         tensor = convert_to_tensor(value, preferred_dtype=self._dtype)
         if tensor.dtype is not self._dtype:
             raise errors.invalid(

@@ -15,12 +15,13 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.ops.reshape import shape
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 
 
 class _Elements:
     """The elements of several tensors of equal length, read together by index."""
 
-    def __init__(self, elems: Any) -> None:
+    def __init__(self, elems: object) -> None:
         self._structure = elems
         tensors = [convert_to_tensor(elem, name="elem") for elem in nest.flatten(elems)]
         for tensor in tensors:
@@ -40,7 +41,7 @@ class _Elements:
             TensorArray(tensor.dtype, size=self.length, infer_shape=True).unstack(tensor) for tensor in tensors
         ]
 
-    def read(self, index: Any) -> Any:
+    def read(self, index: TensorLike) -> Any:
         return nest.pack_sequence_as(self._structure, [array.read(index) for array in self._arrays])
 
 
@@ -52,7 +53,7 @@ def _stacked(arrays: Sequence[TensorArray], length: int | None) -> list[Tensor]:
     return results
 
 
-def _written(arrays: Sequence[TensorArray], index: Tensor, values: Any, what: str) -> list[TensorArray]:
+def _written(arrays: Sequence[TensorArray], index: Tensor, values: object, what: str) -> list[TensorArray]:
     """Returns the arrays with a structure of values written to them."""
     # Each write returns a new version of the array, and the loop carries the last one: the flow of values, not the
     # order of creation, is what orders the writes.
@@ -65,7 +66,7 @@ def _written(arrays: Sequence[TensorArray], index: Tensor, values: Any, what: st
     return written
 
 
-def _require(function: Any) -> None:
+def _require(function: object) -> None:
     if not callable(function):
         raise TypeError(f"fn is not callable: {function!r}")
 
@@ -73,8 +74,8 @@ def _require(function: Any) -> None:
 @export("map_fn")
 def map_fn(
     fn: Callable[..., Any],
-    elems: Any,
-    dtype: Any = None,
+    elems: object,
+    dtype: object = None,
     parallel_iterations: int | None = None,
     back_prop: bool = True,
     swap_memory: bool = False,
@@ -122,8 +123,8 @@ def map_fn(
 @export("foldl")
 def foldl(
     fn: Callable[..., Any],
-    elems: Any,
-    initializer: Any = None,
+    elems: object,
+    initializer: object = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
@@ -141,8 +142,8 @@ def foldl(
 @export("foldr")
 def foldr(
     fn: Callable[..., Any],
-    elems: Any,
-    initializer: Any = None,
+    elems: object,
+    initializer: object = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
@@ -158,9 +159,9 @@ def foldr(
 
 
 def _fold(
-    fn: Any,
-    elems: Any,
-    initializer: Any,
+    fn: Callable[..., Any],
+    elems: object,
+    initializer: object,
     reverse: bool,
     options: tuple[int, bool, bool],
     name: str | None,
@@ -184,7 +185,7 @@ def _fold(
         return result[1]
 
 
-def _first(source: _Elements, initializer: Any, reverse: bool) -> tuple[Any, Any]:
+def _first(source: _Elements, initializer: object, reverse: bool) -> tuple[Any, Any]:
     """Returns the start index and the state before it: the initializer, or the first element itself."""
     start = source.length - 1 if reverse else 0
     if initializer is not None:
@@ -195,8 +196,8 @@ def _first(source: _Elements, initializer: Any, reverse: bool) -> tuple[Any, Any
 @export("scan")
 def scan(
     fn: Callable[..., Any],
-    elems: Any,
-    initializer: Any = None,
+    elems: object,
+    initializer: object = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
@@ -224,7 +225,7 @@ def scan(
             arrays = [array.write(first, tensor) for array, tensor in zip(arrays, flat)]
         step = -1 if reverse else 1
 
-        def compute(i: Tensor, a: Any, outputs: list[TensorArray]) -> tuple[Any, ...]:
+        def compute(i: Tensor, a: object, outputs: list[TensorArray]) -> tuple[Any, ...]:
             following = fn(a, source.read(i))
             message = "fn of scan must return the structure of its first argument, {}, not {}"
             structures.require_same(structure, following, message, check_types=False)

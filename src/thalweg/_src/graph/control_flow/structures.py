@@ -15,32 +15,32 @@ from thalweg._src.graph.tensor import Tensor
 Convert = Callable[[Any], Tensor]
 
 
-def value_of(leaf: Any) -> Tensor:
+def value_of(leaf: object) -> Tensor:
     """Returns a leaf as a tensor; a reference to a variable is read here."""
     # A variable of TensorFlow 1 is a reference: its value has to be the one at this point, not a later one.
     tensor = convert_to_tensor(leaf)
     return identity(tensor) if tensor.dtype._is_ref_dtype else tensor
 
 
-def flatten(structure: Any, convert: Convert) -> list[Tensor]:
+def flatten(structure: object, convert: Convert) -> list[Tensor]:
     """Returns the tensors of a structure in order; a TensorArray is represented by its flow."""
     leaves = nest.flatten(structure, expand_composites=True)
     return [leaf.flow if isinstance(leaf, TensorArray) else convert(leaf) for leaf in leaves]
 
 
-def pack_like(structure: Any, tensors: Sequence[Any]) -> Any:
+def pack_like(structure: object, tensors: Sequence[Any]) -> Any:
     """Returns a structure of the same form with new tensors; TensorArrays continue from the new flows."""
     leaves = nest.flatten(structure, expand_composites=True)
     values = [renewed(leaf, tensor) for leaf, tensor in zip(leaves, tensors)]
     return nest.pack_sequence_as(structure, values, expand_composites=True)
 
 
-def renewed(leaf: Any, tensor: Any) -> Any:
+def renewed(leaf: object, tensor: Any) -> Any:
     """Returns the replacement of a leaf: a TensorArray with the new flow if the leaf is one, else the tensor."""
     return leaf.with_flow(tensor) if isinstance(leaf, TensorArray) else tensor
 
 
-def require_same(expected: Any, actual: Any, message: str, check_types: bool = True) -> None:
+def require_same(expected: object, actual: object, message: str, check_types: bool = True) -> None:
     """Raises ValueError or TypeError unless two structures have the same form; `message` has a {} for each of them."""
     try:
         nest.assert_same_structure(expected, actual, check_types, expand_composites=True)
@@ -48,7 +48,7 @@ def require_same(expected: Any, actual: Any, message: str, check_types: bool = T
         raise type(error)(message.format(show(expected), show(actual))) from None
 
 
-def show(structure: Any) -> str:
+def show(structure: object) -> str:
     """Returns the repr of a structure, with names for tensors."""
     return repr(nest.map_structure(_Shown, structure))
 

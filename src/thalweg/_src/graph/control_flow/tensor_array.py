@@ -251,7 +251,7 @@ class TensorArray:
         with device(None):
             return tensor_array_close_op.operation(self._handle, name=name)
 
-    def _converted(self, value: Any) -> Tensor:
+    def _converted(self, value: TensorLike) -> Tensor:
         tensor = convert_to_tensor(value, preferred_dtype=self._dtype, name="value")
         if tensor.dtype is not self._dtype:
             raise TypeError(f"a TensorArray of {self._dtype.name} cannot hold {tensor.label}, {tensor.dtype.name}")

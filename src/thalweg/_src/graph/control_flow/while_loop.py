@@ -29,8 +29,8 @@ from thalweg._src.graph.types import TensorLike
 def while_loop(
     cond: Callable[..., Any],
     body: Callable[..., Any],
-    loop_vars: Any,
-    shape_invariants: Any = None,
+    loop_vars: object,
+    shape_invariants: object = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
@@ -81,7 +81,9 @@ def while_loop(
     return nest.children(results)[0] if single and not return_same_structure else results
 
 
-def _run(cond: Any, body: Any, loop_vars: Any, maximum: Any, return_same_structure: bool) -> Any:
+def _run(
+    cond: Callable[..., Any], body: Callable[..., Any], loop_vars: object, maximum: Any, return_same_structure: bool
+) -> Any:
     """Runs a loop at once, and returns its last values."""
     single = not nest.is_nested(loop_vars)
     values = nest.map_structure(_converted, [loop_vars] if single else loop_vars)
@@ -100,14 +102,21 @@ def _run(cond: Any, body: Any, loop_vars: Any, maximum: Any, return_same_structu
     return nest.children(values)[0] if len(nest.flatten(values, expand_composites=True)) == 1 else values
 
 
-def _converted(value: Any) -> Any:
+def _converted(value: object) -> Any:
     return value if isinstance(value, TensorArray) else convert_to_tensor(value)
 
 
 class _Plan:
     """The functions and the structure of a loop."""
 
-    def __init__(self, cond: Any, body: Any, loop_vars: Any, invariants: Any, counted: bool = False) -> None:
+    def __init__(
+        self,
+        cond: Callable[..., Any],
+        body: Callable[..., Any],
+        loop_vars: Any,
+        invariants: object,
+        counted: bool = False,
+    ) -> None:
         self.counted = counted  # the first variable is the iteration counter, not one of the user's
         self.cond = cond
         self.body = body
@@ -124,7 +133,7 @@ class _Plan:
                 check_types=False,
             )
 
-    def limited(self, maximum: Any) -> _Plan:
+    def limited(self, maximum: TensorLike) -> _Plan:
         """Returns the plan of the same loop with an iteration counter that ends it."""
         limit = convert_to_tensor(maximum, dtypes.int32, name="maximum_iterations")
         if limit.dims not in (None, ()):
@@ -216,7 +225,7 @@ class _Plan:
         """Returns the body's result as tensors in the variables' order, each checked against its variable."""
         pivot = variables[0].arrival
 
-        def convert(leaf: Any) -> Tensor:
+        def convert(leaf: object) -> Tensor:
             if isinstance(leaf, Operation):
                 return with_dependencies([leaf], pivot)  # type: ignore[no-any-return]
             return structures.value_of(leaf)
@@ -233,7 +242,7 @@ class _Plan:
         return tensors
 
 
-def _require_parameters(function: Any, which: str, count: int) -> None:
+def _require_parameters(function: Callable[..., Any], which: str, count: int) -> None:
     """Raises TypeError unless a function can be called with `count` loop variables."""
     try:
         signature = inspect.signature(function)
@@ -247,13 +256,13 @@ def _require_parameters(function: Any, which: str, count: int) -> None:
         ) from None
 
 
-def _missing(loop_vars: Any, returned: Any) -> str:
+def _missing(loop_vars: object, returned: Sequence[Any]) -> str:
     """Returns a note of the loop variables without a new value, if there are too few."""
     missing = [structures.show(variable) for variable in nest.children(loop_vars)[len(returned) :]]
     return f"; there is no new value of {', '.join(missing)}" if missing else ""
 
 
-def _is_sequence_of_one(value: Any) -> bool:
+def _is_sequence_of_one(value: object) -> bool:
     return isinstance(value, list | tuple) and len(value) == 1
 
 
@@ -262,11 +271,11 @@ class _ShapeLeaf:
 
     __slots__ = ("shape",)
 
-    def __init__(self, shape: Any) -> None:
+    def __init__(self, shape: object) -> None:
         self.shape = shape
 
 
-def _as_leaves(invariants: Any, loop_vars: Any) -> Any:
+def _as_leaves(invariants: object, loop_vars: Any) -> Any:
     """Wraps each shape of shape_invariants as a leaf, so that they nest as the loop variables do."""
     # A TensorShape is itself a sequence of dimensions, and nest would take it apart.
     if isinstance(invariants, TensorShape) or invariants is None:
@@ -283,7 +292,7 @@ def _as_leaves(invariants: Any, loop_vars: Any) -> Any:
     return type(invariants)(*leaves) if hasattr(invariants, "_fields") else type(invariants)(leaves)
 
 
-def _condition(pred: Any) -> Tensor:
+def _condition(pred: object) -> Tensor:
     tensor = convert_to_tensor(pred)
     if tensor.dtype is not dtypes.bool or tensor.dims not in (None, ()):
         error_class = TypeError if tensor.dtype is not dtypes.bool else ValueError
@@ -305,7 +314,7 @@ def _satisfies(invariant: Shape, shape: Shape) -> bool:
     return all(required is None or required == size for required, size in zip(invariant, shape))
 
 
-def _require_same_type(loop: Loop, number: int, variable: LoopVariable, was: Any, leaf: Any) -> None:
+def _require_same_type(loop: Loop, number: int, variable: LoopVariable, was: object, leaf: object) -> None:
     """Raises unless the body returns a tensor for a tensor and a TensorArray for a TensorArray."""
     name = variable.enter.op.inputs[0].name
     if leaf is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math as numbers
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from thalweg._src.base import dtypes
 from thalweg._src.base.dtypes import DTypeLike
@@ -61,7 +60,7 @@ spence_op = _function("Spence", "Computes Spence's integral of log(t) / (1 - t) 
 def _named(definition: OpDef, default: str) -> Callable[..., Tensor]:
     """Returns the public function of an op, with the op's own default node name."""
 
-    def function(x: Any, name: str | None = None) -> Tensor:
+    def function(x: TensorLike, name: str | None = None) -> Tensor:
         with name_scope(name, default, [x]):
             return definition(x)
 

@@ -159,7 +159,7 @@ def bincount(
         return bincount_op(arr, size, constant([], dtype))
 
 
-def _bins(arr: Tensor, minlength: Any, maxlength: Any) -> Tensor:
+def _bins(arr: Tensor, minlength: TensorLike | None, maxlength: TensorLike | None) -> Tensor:
     """Returns the largest value plus one, 0 if there are none, within limits; constant if known statically."""
     least = None if minlength is None else convert_to_tensor(minlength, dtypes.int32, name="minlength")
     most = None if maxlength is None else convert_to_tensor(maxlength, dtypes.int32, name="maxlength")
@@ -216,7 +216,7 @@ def _checked(classes: Tensor, name: str, num_classes: Any) -> Tensor:
 
 
 def remove_squeezable_dimensions(
-    labels: Any, predictions: Any, expected_rank_diff: int = 0, name: str | None = None
+    labels: TensorLike, predictions: TensorLike, expected_rank_diff: int = 0, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """Removes a last dimension of size 1 from the argument that has one dimension too many."""
     with name_scope(name, "remove_squeezable_dimensions", [labels, predictions]):

@@ -36,7 +36,7 @@ Compare = Callable[..., Any]
 # -- values -----------------------------------------------------------------------------------------------------------
 
 
-def _pair(x: Any, y: Any) -> tuple[Tensor, Tensor]:
+def _pair(x: TensorLike, y: TensorLike) -> tuple[Tensor, Tensor]:
     """Returns both as tensors; a Python number takes the type of the other tensor."""
     if isinstance(y, Tensor) and not isinstance(x, Tensor):
         return convert_to_tensor(x, preferred_dtype=y.dtype, name="x"), y
@@ -54,7 +54,7 @@ class _Comparison(NamedTuple):
 
 
 def _compared(
-    comparison: _Comparison, x: Any, y: Any, data: Any, summarize: int | None, message: str | None
+    comparison: _Comparison, x: TensorLike, y: TensorLike, data: Any, summarize: int | None, message: str | None
 ) -> Operation:
     x, y = _pair(x, y)
     if executing_eagerly():
@@ -100,7 +100,7 @@ def _different_elements(sign: str, x: Any, y: Any, holds: Any, count: int) -> li
     return lines
 
 
-def _line(item: Any, count: int) -> str:
+def _line(item: object, count: int) -> str:
     if not isinstance(item, Tensor) or not item.dims:
         return str(item.numpy() if isinstance(item, Tensor) else item)  # type: ignore[attr-defined]
     flat = np.ravel(item.numpy()).tolist()  # type: ignore[attr-defined]
@@ -486,7 +486,7 @@ def assert_same_float_dtype(tensors: Any = None, dtype: DTypeLike | None = None)
 
 
 @export("is_numeric_tensor", "debugging.is_numeric_tensor")
-def is_numeric_tensor(tensor: Any) -> bool:
+def is_numeric_tensor(tensor: object) -> bool:
     """Returns whether the argument is a tensor of a numeric type.
 
     Args:
@@ -499,7 +499,7 @@ def is_numeric_tensor(tensor: Any) -> bool:
 
 
 @export("assert_proper_iterable", "debugging.assert_proper_iterable")
-def assert_proper_iterable(values: Any) -> None:
+def assert_proper_iterable(values: object) -> None:
     """Raises TypeError unless the values are a list or another iterable other than a tensor, array or string.
 
     Args:

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src.base import dtypes
-from thalweg._src.base.shapes import Shape, as_shape, compatible, show
+from thalweg._src.base.dtypes import DTypeLike
+from thalweg._src.base.shapes import Shape, ShapeLike, as_shape, compatible, show
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
@@ -25,6 +26,7 @@ from thalweg._src.graph.ops.shape_functions import (
     unchanged,
 )
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 
 _GATHERED = (dtypes.float32, dtypes.float16, dtypes.float64, dtypes.int32, dtypes.int64)
 _GROUP: dict[str, Any] = {
@@ -99,7 +101,7 @@ collective_receive_op = stateful_op(
 
 
 def all_reduce(
-    t: Any,
+    t: TensorLike,
     group_size: int,
     group_key: int,
     instance_key: int,
@@ -125,7 +127,12 @@ def all_reduce(
 
 
 def all_gather(
-    t: Any, group_size: int, group_key: int, instance_key: int, communication_hint: str = "auto", timeout: float = 0
+    t: TensorLike,
+    group_size: int,
+    group_key: int,
+    instance_key: int,
+    communication_hint: str = "auto",
+    timeout: float = 0,
 ) -> Tensor:
     """Concatenates tensors of all members of a group along the first axis, in the order of their device names."""
     _require_members(group_size, 1, "all_gather")
@@ -141,9 +148,9 @@ def all_gather(
 
 
 def broadcast_send(
-    t: Any,
-    shape: Any,
-    dtype: Any,
+    t: TensorLike,
+    shape: ShapeLike,
+    dtype: DTypeLike,
     group_size: int,
     group_key: int,
     instance_key: int,
@@ -161,8 +168,8 @@ def broadcast_send(
 
 
 def broadcast_recv(
-    shape: Any,
-    dtype: Any,
+    shape: ShapeLike,
+    dtype: DTypeLike,
     group_size: int,
     group_key: int,
     instance_key: int,
@@ -175,7 +182,7 @@ def broadcast_recv(
     return collective_receive_op(T=dtypes.as_dtype(dtype), **group)
 
 
-def _broadcast(shape: Any, size: int, key: int, instance: int, hint: str, timeout: float) -> dict[str, Any]:
+def _broadcast(shape: ShapeLike, size: int, key: int, instance: int, hint: str, timeout: float) -> dict[str, Any]:
     return {
         "shape": as_shape(shape),
         "group_size": size,

@@ -286,7 +286,7 @@ def stack(values: Sequence[TensorLike] | Tensor, axis: int = 0, name: str = "sta
 
 
 @export("parallel_stack")
-def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
+def parallel_stack(values: Sequence[TensorLike], name: str = "parallel_stack") -> Tensor:
     """Stacks tensors of one shape along a new first dimension.
 
     Args:

@@ -105,7 +105,7 @@ fill = export("fill", dims="The shape of the result.", value="The scalar to fill
 )
 
 
-def as_array(value: Any, dtype: DType | None = None, shape: Any = None) -> tuple[Array, DType]:
+def as_array(value: object, dtype: DType | None = None, shape: Any = None) -> tuple[Array, DType]:
     """Converts a Python or NumPy value to an array with TensorFlow's types: floats are float32, ints int32 or int64."""
     if isinstance(value, TensorShape):
         value = value.as_list()
@@ -122,7 +122,7 @@ def as_array(value: Any, dtype: DType | None = None, shape: Any = None) -> tuple
     return array, dtype
 
 
-def _plain_array(value: Any, dtype: DType | None) -> Array:
+def _plain_array(value: object, dtype: DType | None) -> Array:
     if isinstance(value, np.ndarray | np.generic):
         if value.dtype.kind in "OSU" and dtype in (None, dtypes.string):
             return _strings(np.asarray(value, dtype=object))
@@ -153,11 +153,11 @@ def _int_array(array: Array, small: bool) -> Array:
     return array.astype(np.int32) if small else array
 
 
-def _is_empty_list(value: Any) -> bool:
+def _is_empty_list(value: object) -> bool:
     return isinstance(value, list | tuple) and np.size(np.array(value)) == 0
 
 
-def _nested(value: Any, dtype: Any) -> Array:
+def _nested(value: object, dtype: Any) -> Array:
     try:
         return np.array(value, dtype=dtype)
     except ValueError as error:
@@ -166,7 +166,7 @@ def _nested(value: Any, dtype: Any) -> Array:
         ) from error
 
 
-def _holds_numpy(value: Any) -> bool:
+def _holds_numpy(value: object) -> bool:
     """Returns whether a nested list contains NumPy elements, whose precision is kept."""
     while isinstance(value, list | tuple):
         if not value:
@@ -184,7 +184,7 @@ def _strings(array: Array) -> Array:
     return object_array(flat, array.shape)
 
 
-def _require_python_type(value: Any, dtype: DType) -> None:
+def _require_python_type(value: object, dtype: DType) -> None:
     """Rejects conversions that would change a value: 1.5 to int32, "a" to float32, True to float32."""
     for item in _leaves(value):
         if isinstance(item, Dimension):
@@ -205,7 +205,7 @@ def _require_python_type(value: Any, dtype: DType) -> None:
             raise TypeError(f"Expected {dtype.name}, got {item!r} of type '{type(item).__name__}' instead.")
 
 
-def _leaves(value: Any) -> Any:
+def _leaves(value: object) -> Any:
     if isinstance(value, list | tuple):
         for item in value:
             yield from _leaves(item)
@@ -227,7 +227,11 @@ def _with_shape(array: Array, shape: Shape) -> Array:
 
 @export("constant")
 def constant(
-    value: Any, dtype: DTypeLike | None = None, shape: ShapeLike = None, name: str = "Const", verify_shape: bool = False
+    value: Any,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike = None,
+    name: str = "Const",
+    verify_shape: bool = False,
 ) -> Tensor:
     """Returns a tensor with a fixed value.
 
@@ -250,24 +254,26 @@ def array_constant(array: Array, dtype: DType, name: str | None = "Const") -> Te
     return operation.outputs[0]
 
 
-def _convert_value(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Tensor:
+def _convert_value(value: object, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Tensor:
     return constant(value, dtype, name=name or "Const")
 
 
-def _convert_sequence(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
+def _convert_sequence(
+    value: Sequence[Any], dtype: DType | None = None, name: str | None = None, as_ref: bool = False
+) -> Any:
     """Converts a list: numbers to one constant, lists that contain tensors by packing them."""
     if not any(_holds_tensor(item) for item in value):
         return constant(value, dtype, name=name or "Const")
     return pack_nested(value, dtype, name)
 
 
-def _holds_tensor(value: Any) -> bool:
+def _holds_tensor(value: object) -> bool:
     if isinstance(value, list | tuple):
         return any(_holds_tensor(item) for item in value)
     return isinstance(value, Tensor) or hasattr(value, "_as_graph_element")
 
 
-def pack_nested(values: Any, dtype: DType | None, name: str | None) -> Tensor:
+def pack_nested(values: Sequence[Any], dtype: DType | None, name: str | None) -> Tensor:
     """Packs a nested list that contains tensors; their type applies to the numbers too."""
     types = (item.dtype.base_dtype for item in _flat(values) if _holds_tensor(item))
     if dtype is None:
@@ -282,7 +288,7 @@ def pack_nested(values: Any, dtype: DType | None, name: str | None) -> Tensor:
         return pack(tensors)
 
 
-def _flat(values: Any) -> Any:
+def _flat(values: Sequence[Any]) -> Any:
     for item in values:
         if isinstance(item, list | tuple):
             yield from _flat(item)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Iterable
 from typing import Any
 
 from thalweg._src.base.export import export
@@ -17,7 +18,7 @@ from thalweg._src.graph.tensor import Tensor
 
 
 @export("group")
-def group(*inputs: Any, name: str | None = None) -> Operation:
+def group(*inputs: object, name: str | None = None) -> Operation:
     """Returns an operation that finishes when all inputs, in any nesting of lists, have run."""
     controls = builtins.list(_flat(inputs))
     if stacks.is_eager:
@@ -39,7 +40,7 @@ def _flat(inputs: Any) -> Any:
 
 
 @export("tuple")
-def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> list[Any]:
+def tuple(tensors: Any, name: str | None = None, control_inputs: Iterable[object] | None = None) -> list[Any]:
     """Returns the tensors unchanged, each available only when all of them are.
 
     Args:
@@ -56,7 +57,7 @@ def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> 
         return [None if t is None else with_dependencies([gate], t) for t in tensors]
 
 
-def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = None) -> Any:
+def with_dependencies(dependencies: Iterable[object], output_tensor: Any, name: str | None = None) -> Any:
     """Returns the tensor unchanged, available only when the dependencies have run."""
     if stacks.is_eager:
         return output_tensor

@@ -34,7 +34,7 @@ def _unless_cast(scope: str, x: Tensor, dtype: dtypes.DType) -> str | None:
     return scope if x.dtype is dtype else None
 
 
-def _require_both(labels: Any, logits: Any) -> None:
+def _require_both(labels: object, logits: object) -> None:
     if labels is None or logits is None:
         raise ValueError("labels or logits is missing")
 

@@ -182,7 +182,7 @@ def self_adjoint_eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
     return result
 
 
-def _eig(tensor: Any, compute_v: bool, name: str | None) -> Any:
+def _eig(tensor: TensorLike, compute_v: bool, name: str | None) -> Any:
     with name_scope(name, "Eig", [tensor]) as scope:
         matrix = convert_to_tensor(tensor, name="input")
         kind = _COMPLEX_OF.get(matrix.dtype.base_dtype, matrix.dtype.base_dtype)

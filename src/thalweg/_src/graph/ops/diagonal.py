@@ -267,7 +267,7 @@ matrix_set_diag_v3_op = op(
 )
 
 
-def _is_plain(value: Any, plain: int) -> bool:
+def _is_plain(value: object, plain: int) -> bool:
     """Returns whether an argument has its default value."""
     return isinstance(value, int | float) and value == plain
 

@@ -234,8 +234,8 @@ def gather(
 
 
 def gather_v2(
-    params: Any,
-    indices: Any,
+    params: TensorLike,
+    indices: TensorLike,
     validate_indices: bool | None = None,
     axis: Any = None,
     batch_dims: int = 0,
@@ -245,7 +245,7 @@ def gather_v2(
     return gather(params, indices, validate_indices, name, axis, batch_dims)
 
 
-def _as_indices(indices: Any) -> Any:
+def _as_indices(indices: TensorLike) -> Any:
     """Returns an empty list of indices as integers, since NumPy would make it floats."""
     if isinstance(indices, list | tuple) and not nest.flatten(indices):
         return np.array(indices, np.int32)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg._src.base import dtypes
@@ -113,7 +113,7 @@ def convert_image_dtype(image: TensorLike, dtype: DTypeLike, saturate: bool = Fa
         return _rescaled(image, target, saturate_cast if saturate else cast, scope)
 
 
-def _rescaled(image: Tensor, target: DType, convert: Any, scope: str) -> Tensor:
+def _rescaled(image: Tensor, target: DType, convert: Callable[..., Any], scope: str) -> Tensor:
     source = image.dtype
     if source.is_floating:
         if target.is_floating:
@@ -269,7 +269,7 @@ def adjust_saturation(image: TensorLike, saturation_factor: TensorLike, name: st
         return convert_image_dtype(adjust_saturation_op(in_floats(image), saturation_factor), image.dtype)
 
 
-def _require_range(lower: Any, upper: Any) -> None:
+def _require_range(lower: float, upper: float) -> None:
     if upper <= lower:
         raise ValueError("upper must be > lower.")
     if lower < 0:

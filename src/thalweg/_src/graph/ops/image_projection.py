@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from thalweg._src.base import dtypes
 from thalweg._src.base.errors import require_text
@@ -76,7 +75,7 @@ project_v2, project_v3 = (
 class _Batch:
     """Images as a batch with channels; missing batch and channel dimensions are added."""
 
-    def __init__(self, images: Any) -> None:
+    def __init__(self, images: TensorLike) -> None:
         self.converted = convert_to_tensor(images, name="images")
         shape = self.converted.dims
         if self.converted.dtype not in _IMAGES:
@@ -128,7 +127,7 @@ def transform(
         return batch.result(project_v2(batch.images, transforms, sizes, interpolation=interpolation.upper()))
 
 
-def _flat(transforms: Any) -> Tensor:
+def _flat(transforms: TensorLike) -> Tensor:
     """Returns transforms as a matrix with eight columns."""
     transforms = convert_to_tensor(transforms, dtypes.float32, name="transforms")
     shape = transforms.dims
@@ -136,7 +135,7 @@ def _flat(transforms: Any) -> Tensor:
         raise TypeError("transforms rank must be statically known")
     if len(shape) not in (1, 2):
         raise TypeError("Transforms should have rank 1 or 2.")
-    return transforms[None] if len(shape) == 1 else transforms  # type: ignore[no-any-return]
+    return transforms[None] if len(shape) == 1 else transforms
 
 
 @export("contrib.image.rotate")
@@ -202,7 +201,7 @@ def translations_to_projective_transforms(translations: TensorLike, name: str | 
         return stack([one, zero, -moves[:, 0], zero, one, -moves[:, 1], zero, zero], 1)
 
 
-def _vector(value: Any, rank: int, what: str) -> Tensor:
+def _vector(value: TensorLike, rank: int, what: str) -> Tensor:
     """Returns a single value as a list of one, and a list unchanged."""
     value = convert_to_tensor(value, dtypes.float32, name=what)
     shape = value.dims
@@ -210,7 +209,7 @@ def _vector(value: Any, rank: int, what: str) -> Tensor:
         raise TypeError(f"{what} rank must be statically known")
     if len(shape) not in (rank, rank + 1):
         raise TypeError(f"{what} should have rank {rank} or {rank + 1}, not {len(shape)}.")
-    return value[None] if len(shape) == rank else value  # type: ignore[no-any-return]
+    return value[None] if len(shape) == rank else value
 
 
 @export("contrib.image.flat_transforms_to_matrices")

@@ -267,15 +267,15 @@ def resize_images(
         raise ValueError(f"Resize method is not implemented: {method}")
     resize = _METHODS[method]
 
-    def apply(batch: Tensor, new_size: Any) -> Tensor:
+    def apply(batch: Tensor, new_size: Tensor) -> Tensor:
         return resize(batch, new_size, align_corners=align_corners)
 
     return _resize_by(apply, images, size, preserve_aspect_ratio, name, skip=True)
 
 
 def resize_images_v2(
-    images: Any,
-    size: Any,
+    images: TensorLike,
+    size: TensorLike,
     method: str = ResizeMethodV2.BILINEAR,
     preserve_aspect_ratio: bool = False,
     antialias: bool = False,
@@ -286,7 +286,7 @@ def resize_images_v2(
         raise ValueError(f"Resize method is not implemented: {method}")
     filters = {"bilinear": "triangle", "bicubic": "keyscubic"}
 
-    def apply(batch: Tensor, new_size: Any) -> Tensor:
+    def apply(batch: Tensor, new_size: Tensor) -> Tensor:
         if method == "area":
             return resize_area(batch, new_size)
         if method == "nearest" or (method in _METHODS and not antialias):
@@ -299,7 +299,12 @@ def resize_images_v2(
 
 
 def _resize_by(
-    apply: Callable[[Tensor, Any], Tensor], images: Any, size: Any, keep_ratio: bool, name: str | None, skip: bool
+    apply: Callable[[Tensor, Any], Tensor],
+    images: TensorLike,
+    size: TensorLike,
+    keep_ratio: bool,
+    name: str | None,
+    skip: bool,
 ) -> Tensor:
     with name_scope(name, "resize", [images, size]):
         source = convert_to_tensor(images, name="images")
@@ -320,7 +325,7 @@ def _resize_by(
         return apply(source, size)
 
 
-def _size_tensor(size: Any) -> Tensor:
+def _size_tensor(size: TensorLike) -> Tensor:
     try:
         tensor = convert_to_tensor(size, dtypes.int32, name="size")
     except (TypeError, ValueError):

@@ -152,7 +152,7 @@ combined_non_max_suppression_op = nondifferentiable_op(
 )
 
 
-def _threshold(value: Any, boxes: Tensor, name: str) -> Tensor:
+def _threshold(value: TensorLike, boxes: Tensor, name: str) -> Tensor:
     """Returns a threshold as a tensor; a Python number takes the type of the boxes."""
     return value if isinstance(value, Tensor) else convert_to_tensor(value, boxes.dtype, name=name)
 
@@ -177,7 +177,7 @@ def non_max_suppression(
         return non_max_suppression_v3_op(boxes, scores, max_output_size, iou, least)
 
 
-def _thresholds(iou_threshold: Any, score_threshold: Any, boxes: Tensor) -> tuple[Tensor, Tensor]:
+def _thresholds(iou_threshold: TensorLike, score_threshold: TensorLike, boxes: Tensor) -> tuple[Tensor, Tensor]:
     """Returns both thresholds in one type."""
     typed = next((t for t in (iou_threshold, score_threshold) if isinstance(t, Tensor)), boxes)
     return _threshold(iou_threshold, typed, "iou_threshold"), _threshold(score_threshold, typed, "score_threshold")

@@ -66,11 +66,11 @@ rotate_quarters = op(
 )
 
 
-def image_tensor(image: Any) -> Tensor:
+def image_tensor(image: TensorLike) -> Tensor:
     """Returns an image or a batch that is not empty: checked now where sizes are static, else in the step."""
     image = convert_to_tensor(image, name="image")
     checks = _pixel_checks(image)
-    return with_dependencies(checks, image) if checks else image  # type: ignore[no-any-return]
+    return with_dependencies(checks, image) if checks else image
 
 
 def _pixel_checks(image: Tensor) -> list[Operation]:
@@ -97,7 +97,7 @@ def _require_rank(image: Tensor) -> None:
 # -- flips and turns --------------------------------------------------------------------------------------------------
 
 
-def _flip(image: Any, axis: int, name: str) -> Tensor:
+def _flip(image: TensorLike, axis: int, name: str) -> Tensor:
     with name_scope(None, name, [image]):
         image = image_tensor(image)
         _require_rank(image)
@@ -116,7 +116,7 @@ def flip_up_down(image: TensorLike) -> Tensor:
     return _flip(image, -3, "flip_up_down")
 
 
-def _random_flip(image: Any, axis: int, seed: int | None, name: str) -> Tensor:
+def _random_flip(image: TensorLike, axis: int, seed: int | None, name: str) -> Tensor:
     with name_scope(None, name, [image]):
         image = image_tensor(image)
         _require_rank(image)
@@ -179,7 +179,7 @@ def rot90(image: TensorLike, k: TensorLike = 1, name: str | None = None) -> Tens
 # -- crops and margins ------------------------------------------------------------------------------------------------
 
 
-def _is_tensor(value: Any) -> bool:
+def _is_tensor(value: object) -> bool:
     return isinstance(value, Tensor) or hasattr(value, "_as_graph_element")
 
 
@@ -195,7 +195,7 @@ def _assert(condition: Any, message: str) -> list[Operation]:
 class _Batch:
     """An image or a batch as a batch, with sizes as ints where they are static, else as tensors."""
 
-    def __init__(self, image: Any) -> None:
+    def __init__(self, image: TensorLike) -> None:
         image = convert_to_tensor(image, name="image")
         _require_rank(image)
         static = image.dims
@@ -218,7 +218,7 @@ class _Batch:
 
     def checked(self, checks: list[Operation]) -> Tensor:
         every = self.checks + checks
-        return with_dependencies(every, self.images) if every else self.images  # type: ignore[no-any-return]
+        return with_dependencies(every, self.images) if every else self.images
 
     def result(self, images: Tensor) -> Tensor:
         return squeeze(images, axis=[0]) if self.single else images
@@ -357,7 +357,7 @@ def _middle(image: Tensor, axis: int, fraction: Any, static_fraction: Any) -> tu
 # -- sizes with proportions kept --------------------------------------------------------------------------------------
 
 
-def _resize_with_pad(image: Any, target_height: Any, target_width: Any, resize: Any) -> Tensor:
+def _resize_with_pad(image: TensorLike, target_height: Any, target_width: Any, resize: Any) -> Tensor:
     with name_scope(None, "resize_image_with_pad", [image]):
         batch = _Batch(image)
         images = _require_target(batch, target_height, target_width)

@@ -276,7 +276,7 @@ def lu_matrix_inverse(
         return matrix_triangular_solve_op(factors, matrix_triangular_solve_op(_unit_lower(factors), unit), lower=False)
 
 
-def _lu_arguments(lower_upper: Any, perm: Any) -> tuple[Tensor, Tensor]:
+def _lu_arguments(lower_upper: TensorLike, perm: TensorLike) -> tuple[Tensor, Tensor]:
     factors = convert_to_tensor(lower_upper, dtype_hint=dtypes.float32, name="lower_upper")
     order = convert_to_tensor(perm, dtype_hint=dtypes.int32, name="perm")
     dims = factors.dims

@@ -330,13 +330,13 @@ def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     return multiply_op(x, y, name=name)
 
 
-def _is_string(value: Any) -> bool:
+def _is_string(value: object) -> bool:
     while isinstance(value, list | tuple) and value:
         value = value[0]
     return isinstance(value, str | bytes) or getattr(value, "dtype", None) in (dtypes.string, object)
 
 
-def _in_one_type(x: Any, y: Any) -> tuple[Tensor, Tensor]:
+def _in_one_type(x: TensorLike, y: TensorLike) -> tuple[Tensor, Tensor]:
     """Returns two operands as tensors of one type: that of the operand that is already a tensor."""
     if isinstance(y, Tensor) and not isinstance(x, Tensor):
         x = convert_to_tensor(x, y.dtype.base_dtype, name="x")
@@ -347,7 +347,7 @@ def _in_one_type(x: Any, y: Any) -> tuple[Tensor, Tensor]:
     return x, y
 
 
-def _is_inexact(value: Any) -> bool:
+def _is_inexact(value: object) -> bool:
     return isinstance(value, Tensor) and (value.dtype.is_floating or value.dtype.is_complex)
 
 

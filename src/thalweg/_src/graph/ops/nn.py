@@ -166,7 +166,7 @@ log_softmax_op = op(
 )
 
 
-def _along_axis(definition: OpDef, logits: Any, axis: Any, name: str | None) -> Tensor:
+def _along_axis(definition: OpDef, logits: TensorLike, axis: Any, name: str | None) -> Tensor:
     """Applies a row function along any axis, by moving the axis last and back."""
     logits = convert_to_tensor(logits, name="logits")
     rank = None if logits.dims is None else len(logits.dims)
@@ -179,7 +179,7 @@ def _along_axis(definition: OpDef, logits: Any, axis: Any, name: str | None) -> 
         return transpose(definition(transpose(logits, order)), order, name=scope)
 
 
-def swap_with_last(x: Tensor, axis: Any) -> Any:
+def swap_with_last(x: Tensor, axis: int | Tensor) -> Any:
     """Returns the permutation that swaps an axis with the last one; it is its own inverse."""
     if x.dims is not None and not isinstance(axis, Tensor):
         order = list(range(len(x.dims)))

@@ -13,6 +13,7 @@ from thalweg._src.graph.ops import comparison, math
 from thalweg._src.graph.ops.matrix import matmul
 from thalweg._src.graph.shortcut import shortcut
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 
 Operator = Callable[..., Any]
 
@@ -20,15 +21,15 @@ Operator = Callable[..., Any]
 _PLAIN = (Tensor, bool, int, float, complex, str, bytes, list, tuple, np.ndarray, np.generic)
 
 
-def _and(x: Tensor, y: Any, name: str) -> Tensor:
+def _and(x: Tensor, y: TensorLike, name: str) -> Tensor:
     return (comparison.logical_and if _is_logical(x, y) else comparison.bitwise_and)(x, y, name=name)
 
 
-def _or(x: Tensor, y: Any, name: str) -> Tensor:
+def _or(x: Tensor, y: TensorLike, name: str) -> Tensor:
     return (comparison.logical_or if _is_logical(x, y) else comparison.bitwise_or)(x, y, name=name)
 
 
-def _xor(x: Tensor, y: Any, name: str) -> Tensor:
+def _xor(x: Tensor, y: TensorLike, name: str) -> Tensor:
     return (comparison.logical_xor if _is_logical(x, y) else comparison.bitwise_xor)(x, y, name=name)
 
 

@@ -39,12 +39,12 @@ print_op = op(
 )
 
 
-def _one_string(c: Any) -> list[Any]:
+def _one_string(c: Inference) -> list[Any]:
     require(not c.shapes[0], f"input must be a scalar, got {c.shapes[0]}", expected="one string to print")
     return []
 
 
-def _condition(c: Any) -> list[Any]:
+def _condition(c: Inference) -> list[Any]:
     require(not c.shapes[0], f"condition must be a scalar, got {c.shapes[0]}", hint="use tf.reduce_all on it")
     return []
 
@@ -166,7 +166,7 @@ def string_format(
 
 @export("print")
 def print_v2(
-    *inputs: Any,
+    *inputs: object,
     output_stream: Any = None,
     summarize: int = 3,
     sep: str = " ",
@@ -206,7 +206,7 @@ def _as_text(inputs: tuple[Any, ...], summarize: int, sep: str) -> Tensor:
     return string_format(sep.join(texts), tensors, placeholder, summarize)
 
 
-def _with_holes(value: Any, placeholder: str, tensors: list[Tensor]) -> Any:
+def _with_holes(value: object, placeholder: str, tensors: list[Tensor]) -> Any:
     """Returns the value with placeholders for its tensors, which are collected in order."""
     if isinstance(value, list):
         return [_with_holes(item, placeholder, tensors) for item in value]
@@ -221,7 +221,7 @@ def _with_holes(value: Any, placeholder: str, tensors: list[Tensor]) -> Any:
     return value
 
 
-def _stream_name(stream: Any) -> str:
+def _stream_name(stream: object) -> str:
     if stream is sys.stdout or stream is sys.stderr:
         return "stdout" if stream is sys.stdout else "stderr"
     if isinstance(stream, str) and (stream in ("stdout", "stderr") or stream.startswith("file://")):

@@ -17,7 +17,7 @@ from thalweg._src.graph.tensor import Tensor
 QUEUES = ("FIFOQueueV2", "RandomShuffleQueueV2", "PriorityQueueV2", "PaddingFIFOQueueV2")
 
 
-def maker_of(handle: Any, makers: Sequence[str]) -> Operation | None:
+def maker_of(handle: Tensor, makers: Sequence[str]) -> Operation | None:
     """Returns the operation that created a handle, if it is statically known."""
     if not isinstance(handle, Tensor):
         return None  # at run time the kernel receives the resource itself

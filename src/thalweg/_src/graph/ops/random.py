@@ -227,7 +227,7 @@ stateless_multinomial_op = nondifferentiable_op(
 )
 
 
-def shape_tensor(shape: Any) -> Tensor:
+def shape_tensor(shape: ShapeLike | TensorLike) -> Tensor:
     """Returns a shape given as a tensor, a TensorShape, integers, or a mix of integers and tensors."""
     if isinstance(shape, list | tuple) and all(isinstance(d, int | np.integer | Dimension) for d in shape):
         return convert_to_tensor(np.array([int(d) for d in shape], np.int32), name="shape")
@@ -239,7 +239,7 @@ def _seeds(seed: int | None) -> dict[str, Any]:
     return {"seed": first or 0, "seed2": second or 0}
 
 
-def _floating(dtype: Any) -> dtypes.DType:
+def _floating(dtype: DTypeLike) -> dtypes.DType:
     kind = dtypes.as_dtype(dtype)
     if kind not in dtypes.FLOATING:
         raise ValueError(f"Invalid dtype {kind.name}: expected a floating type.")
@@ -267,7 +267,7 @@ def random_uniform(
         return _between(random_uniform_op(sizes, dtype=dtype, **_seeds(seed)), minval, maxval, scope)
 
 
-def _uniform_type(dtype: Any, maxval: Any) -> dtypes.DType:
+def _uniform_type(dtype: DTypeLike, maxval: Any) -> dtypes.DType:
     kind = dtypes.as_dtype(dtype)
     if kind not in dtypes.FLOATING | dtypes.INDEX:
         raise ValueError(f"Invalid dtype {kind.name}: expected a floating type, int32 or int64.")
@@ -276,7 +276,7 @@ def _uniform_type(dtype: Any, maxval: Any) -> dtypes.DType:
     return kind
 
 
-def _is_unit(minval: Any, maxval: Any) -> bool:
+def _is_unit(minval: object, maxval: object) -> bool:
     return (
         isinstance(minval, int | float)
         and minval == 0

@@ -109,7 +109,7 @@ all_op = _reduction("All", None, "Returns whether all elements along axes are tr
 any_op = _reduction("Any", None, "Returns whether any element along axes is true.", traceable=True)
 
 
-def one_of(name: str, value: Any, old_name: str, old_value: Any) -> Any:
+def one_of(name: str, value: object, old_name: str, old_value: object) -> Any:
     """Returns an argument that may be given under its TensorFlow 1 name, but not under both."""
     if old_value is None:
         return value

@@ -27,7 +27,7 @@ from thalweg._src.graph.ops.math import subtract
 from thalweg._src.graph.ops.sequences import range_op
 from thalweg._src.graph.ops.shape_functions import normalize_axis, require, scalar, unchanged, vector_size
 from thalweg._src.graph.scopes import in_graph_of, name_scope
-from thalweg._src.graph.sparse_tensor import SparseTensor, is_sparse
+from thalweg._src.graph.sparse_tensor import SparseTensor, SparseTensorValue, is_sparse
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 
@@ -332,7 +332,7 @@ def shape(input: TensorLike | SparseTensor, name: str | None = None, out_type: D
     return shape_op(tensor, out_type=out_type, name=name)
 
 
-def _sparse_shape(input: Any, out_type: dtypes.DType, name: str | None = None) -> Tensor:
+def _sparse_shape(input: SparseTensor | SparseTensorValue, out_type: dtypes.DType, name: str | None = None) -> Tensor:
     return cast(convert_to_tensor(input.dense_shape, dtypes.int64), out_type, name=name)  # type: ignore[no-any-return]
 
 
@@ -387,7 +387,7 @@ def reshape(tensor: TensorLike, shape: ShapeLike | TensorLike, name: str | None 
     return reshape_op(tensor, _shape_argument(shape), name=name)
 
 
-def _shape_argument(value: Any) -> Any:
+def _shape_argument(value: ShapeLike | TensorLike) -> Any:
     """Returns a Python shape as integers, since NumPy would make an empty list floats."""
     if isinstance(value, list | tuple) and not value:
         return np.zeros(0, np.int32)
@@ -427,7 +427,7 @@ def _filled(shape: Any, value: Any, dtype: dtypes.DType, name: str) -> Tensor:
         return fill(dims, constant(value, dtype), name=scope)
 
 
-def _static_sizes(shape: Any) -> list[int] | None:
+def _static_sizes(shape: object) -> list[int] | None:
     """Returns a Python shape as a list of sizes, None if it contains tensors or unknown sizes."""
     if isinstance(shape, Tensor):
         return None
@@ -522,7 +522,7 @@ def squeeze(
     return squeeze_op(input, squeeze_dims=axis if isinstance(axis, list | tuple | np.ndarray) else (axis,), name=name)
 
 
-def _one_of(key: str, value: Any, old_key: str, old_value: Any) -> Any:
+def _one_of(key: str, value: object, old_key: str, old_value: object) -> Any:
     """Returns an argument that may be given under an older keyword, but not under both."""
     if old_value is None:
         return value

@@ -40,7 +40,7 @@ def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) 
         return cast(x, target, name=scope)  # type: ignore[no-any-return]
 
 
-def _inside(limit: Any, dtype: DType) -> Any:
+def _inside(limit: int | float, dtype: DType) -> Any:
     """Returns the limit in a type, rounded toward 0 if necessary, so that it stays within the range."""
     value = dtype.as_numpy_dtype(limit)
     if dtype.is_floating and isinstance(limit, int) and builtins.abs(int(value)) > builtins.abs(limit):

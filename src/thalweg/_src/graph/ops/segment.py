@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
 
 from thalweg._src.base import dtypes
 from thalweg._src.base.dtypes import DType
@@ -146,7 +145,9 @@ def unsorted_segment_sqrt_n(
     return _by_count(data, segment_ids, num_segments, name, "UnsortedSegmentSqrtN", root=True)
 
 
-def _by_count(data: Any, segment_ids: Any, num_segments: Any, name: str | None, default: str, root: bool) -> Tensor:
+def _by_count(
+    data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None, default: str, root: bool
+) -> Tensor:
     with name_scope(name, default, [data, segment_ids, num_segments]) as scope:
         rows, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
         counts = unsorted_segment_sum(ones_like(ids, dtype=rows.dtype), ids, num_segments)

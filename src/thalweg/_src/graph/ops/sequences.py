@@ -99,7 +99,7 @@ def range(
         return range_op(start, limit, delta, name=scope)
 
 
-def _type_of(value: Any) -> dtypes.DType:
+def _type_of(value: object) -> dtypes.DType:
     if isinstance(value, float):
         return dtypes.float32
     if isinstance(value, int | shapes.Dimension):
@@ -107,7 +107,7 @@ def _type_of(value: Any) -> dtypes.DType:
     return dtypes.as_dtype(value.dtype) if hasattr(value, "dtype") else convert_to_tensor(value).dtype
 
 
-def _as_type(value: Any, dtype: dtypes.DType, name: str) -> Tensor:
+def _as_type(value: TensorLike, dtype: dtypes.DType, name: str) -> Tensor:
     if not isinstance(value, Tensor) or value.dtype.base_dtype is dtype:
         return convert_to_tensor(value, dtype, name=name)
     result: Tensor = cast(value, dtype)

@@ -251,7 +251,7 @@ def slice(input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | N
     return slice_op(input_, _integers(begin), _integers(size), name=name)
 
 
-def _integers(value: Any) -> Any:
+def _integers(value: object) -> Any:
     """Returns an empty list as integers, since NumPy would make it floats."""
     return np.zeros(0, np.int32) if isinstance(value, list | tuple) and not value else value
 
@@ -304,7 +304,7 @@ _BAD_INDEX = (
 )
 
 
-def _bound(value: Any) -> Any:
+def _bound(value: object) -> Any:
     """Returns one bound as an int or a scalar integer tensor."""
     if isinstance(value, bool | np.bool_):
         raise TypeError(_BAD_INDEX.format(value))
@@ -376,11 +376,11 @@ def _parsed(key: Any) -> tuple[Any, ...]:
     return begin, end, strides, masks
 
 
-def _is_open(bound: Any) -> bool:
+def _is_open(bound: object) -> bool:
     return isinstance(bound, int) and bound == sys.maxsize
 
 
-def _is_mask(key: Any) -> bool:
+def _is_mask(key: object) -> bool:
     if isinstance(key, bool | np.bool_):
         return True
     return isinstance(key, Tensor | np.ndarray) and dtypes.as_dtype(key.dtype).base_dtype is dtypes.bool
@@ -399,7 +399,7 @@ def _packed(*lists: list[Any]) -> Iterator[Tensor]:
             yield array_constant(np.array(items, kind.as_numpy_dtype), kind, name="stack")
 
 
-def _as_type(value: Any, kind: dtypes.DType) -> Tensor:
+def _as_type(value: TensorLike, kind: dtypes.DType) -> Tensor:
     if isinstance(value, Tensor) and value.dtype.base_dtype is not kind:
         result: Tensor = cast(value, kind)
         return result

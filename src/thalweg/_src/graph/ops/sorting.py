@@ -143,7 +143,7 @@ def argsort(
         return _ordered(values, axis, direction, places=True)
 
 
-def _ordered(values: Any, axis: Any, direction: str, places: bool) -> Tensor:
+def _ordered(values: TensorLike, axis: Any, direction: str, places: bool) -> Tensor:
     if direction not in ("ASCENDING", "DESCENDING"):
         raise ValueError(f"direction should be one of ASCENDING, DESCENDING, got {direction!r}")
     static_axis: Any = constant_value(axis) if isinstance(axis, Tensor) else axis

@@ -28,7 +28,7 @@ def _times(size: int | None, factor: int) -> int | None:
     return None if size is None else size * factor
 
 
-def _arranged(c: Inference, batch: Any, height: Any, width: Any, depth: Any) -> Shape:
+def _arranged(c: Inference, batch: int | None, height: int | None, width: int | None, depth: int | None) -> Shape:
     return (batch, height, width, depth) if c.attrs["data_format"] == "NHWC" else (batch, depth, height, width)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -92,7 +91,7 @@ sparse_to_dense_op = op(
 )
 
 
-def as_sparse(value: Any) -> SparseTensor:
+def as_sparse(value: object) -> SparseTensor:
     """Returns the value as a SparseTensor; it must be one, or the value of one."""
     if isinstance(value, SparseTensor):
         return value

@@ -86,7 +86,7 @@ sparse_cross_hashed_op = op(
 )
 
 
-def _inputs(inputs: Any) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
+def _inputs(inputs: object) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
     """Returns indices, values and shapes of the sparse inputs, and the dense ones; integers as int64."""
     if not isinstance(inputs, list) or not inputs:
         raise TypeError("Inputs must be a list")

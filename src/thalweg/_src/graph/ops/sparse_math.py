@@ -424,14 +424,14 @@ def sparse_softmax(sp_input: SparseTensor | SparseTensorValue, name: str | None 
         return sparse.with_values(sparse_softmax_op(sparse.indices, sparse.values, sparse.dense_shape))
 
 
-def _multiply(sparse: SparseTensor, dense: Any) -> SparseTensor:
+def _multiply(sparse: SparseTensor, dense: TensorLike) -> SparseTensor:
     with name_scope(None, "mul", [sparse, dense]) as scope:
         dense = convert_to_tensor(dense, dtype=sparse.dtype, name="y")
         values = sparse_dense_cwise_mul_op(sparse.indices, sparse.values, sparse.dense_shape, dense, name=scope)
         return sparse.with_values(values)
 
 
-def _divide(sparse: SparseTensor, dense: Any) -> SparseTensor:
+def _divide(sparse: SparseTensor, dense: TensorLike) -> SparseTensor:
     """Divides as Python does: integers yield floats."""
     with name_scope(None, "truediv", [sparse, dense]) as scope:
         dense = convert_to_tensor(dense, dtype=sparse.dtype, name="y")
@@ -443,7 +443,7 @@ def _divide(sparse: SparseTensor, dense: Any) -> SparseTensor:
         return sparse.with_values(quotient)
 
 
-def _divide_as_python_2(sparse: SparseTensor, dense: Any) -> SparseTensor:
+def _divide_as_python_2(sparse: SparseTensor, dense: TensorLike) -> SparseTensor:
     with name_scope(None, "div", [sparse, dense]) as scope:
         dense = convert_to_tensor(dense, dtype=sparse.dtype, name="y")
         return sparse.with_values(

@@ -146,7 +146,7 @@ def extend(tensor: Tensor, sizes: Any, rank: int) -> Tensor:
 
 
 def _real(transform: OpDef, rank: int, name: str) -> Transform:
-    def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+    def rfft(input_tensor: TensorLike, fft_length: Any = None, name: str | None = None) -> Tensor:
         """Transforms real numbers, cropped or zero-padded to fft_length; keeps n // 2 + 1 of the last frequencies.
 
         Args:
@@ -169,7 +169,7 @@ def _real(transform: OpDef, rank: int, name: str) -> Transform:
 
 
 def _inverse_real(transform: OpDef, rank: int, name: str) -> Transform:
-    def irfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+    def irfft(input_tensor: TensorLike, fft_length: Any = None, name: str | None = None) -> Tensor:
         """Computes the real signals of transforms; the last dimension has 2 * (n - 1) values, or as fft_length says.
 
         Args:

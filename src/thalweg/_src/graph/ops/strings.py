@@ -293,7 +293,7 @@ def split(
         return SparseTensor(*string_split_v2_op.many(input, sep or "", maxsplit=maxsplit))
 
 
-def only_one(value: Any, other: Any, name: str, old_name: str) -> Any:
+def only_one(value: object, other: object, name: str, old_name: str) -> Any:
     """Returns the value of an argument that also has an old name, given by one of the two."""
     if value is not None and other is not None:
         raise ValueError(f"Got values for both {name!r} and its other name {old_name!r}: pass one of them")

@@ -120,7 +120,7 @@ def tridiagonal_matmul(
         return tridiagonal_matmul_op(above, main, below, convert_to_tensor(rhs, dtype=main.dtype, name="rhs"))
 
 
-def compact_diagonals(diagonals: Any, layout: str) -> Tensor:
+def compact_diagonals(diagonals: TensorLike, layout: str) -> Tensor:
     """Returns the upper, main and lower diagonals as rows of equal length."""
     if layout == "compact":
         rows = convert_to_tensor(diagonals, name="diagonals")

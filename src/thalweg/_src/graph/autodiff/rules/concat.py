@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src.base import dtypes
@@ -50,5 +51,5 @@ def split_v(op: Operation, *grads: Tensor) -> list[Any]:
     return [_joined(grads, op.inputs[2]), None, None]
 
 
-def _joined(grads: Any, axis: Tensor) -> Any:
+def _joined(grads: Sequence[Tensor], axis: Tensor) -> Any:
     return grads[0] if len(grads) == 1 else concat_op(list(grads), axis)

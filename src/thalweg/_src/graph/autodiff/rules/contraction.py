@@ -115,7 +115,7 @@ def _summed_to(grad: Tensor, dims: Tensor) -> Tensor:
     return reshape(reduce_sum(grad, axes), dims)
 
 
-def _repeated(grad: Tensor, term: Term, x: Tensor, flat: Term, summed: list[str], dots: Any) -> Tensor:
+def _repeated(grad: Tensor, term: Term, x: Tensor, flat: Term, summed: list[str], dots: Tensor) -> Tensor:
     """Broadcasts a gradient along the summed labels, which follow the ellipsis."""
     remaining = _sizes(term, x, flat.after)
     narrow = reshape(grad, concat([dots, [1] * len(summed), remaining], 0))

@@ -6,8 +6,8 @@ from typing import Any, NoReturn
 
 from thalweg._src.base import dtypes
 from thalweg._src.graph.autodiff.loops import gradient_context, zeros_for
-from thalweg._src.graph.autodiff.registry import gradient
-from thalweg._src.graph.control_flow.context import Branch, bring, context_of, encloses
+from thalweg._src.graph.autodiff.registry import Gradient, gradient
+from thalweg._src.graph.control_flow.context import Branch, Context, bring, context_of, encloses
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.ops.comparison import equal
@@ -29,7 +29,7 @@ def switch_gradient(op: Operation, if_false: Any, if_true: Any) -> Any:
     return _merged(here, grad, data), None
 
 
-def _merged(branch: Branch, grad: Any, data: Tensor) -> Any:
+def _merged(branch: Branch, grad: Gradient, data: Tensor) -> Any:
     graph = branch.graph
     if isinstance(grad, IndexedSlices):
         with branch.left():
@@ -52,7 +52,7 @@ def _merge(branch: Branch, value: Tensor, other: Tensor) -> Tensor:
 
 
 @gradient("Merge", "RefMerge")
-def merge_gradient(op: Operation, grad: Any, _: Any) -> list[Any]:
+def merge_gradient(op: Operation, grad: Gradient, _: object) -> list[Any]:
     """Routes the gradient into the branch that the value came from."""
     branches = [context_of(tensor) for tensor in op.inputs]
     if not all(isinstance(branch, Branch) for branch in branches):
@@ -60,7 +60,7 @@ def merge_gradient(op: Operation, grad: Any, _: Any) -> list[Any]:
     return [_sent(grad, gradient_context(op.graph, branch)) for branch in branches]
 
 
-def _sent(grad: Any, branch: Any) -> Any:
+def _sent(grad: Gradient, branch: Context | None) -> Any:
     if not isinstance(grad, IndexedSlices):
         return bring(grad, branch)
     dense = None if grad.dense_shape is None else bring(grad.dense_shape, branch)
@@ -68,7 +68,7 @@ def _sent(grad: Any, branch: Any) -> Any:
 
 
 @gradient("Enter", "RefEnter")
-def enter_gradient(op: Operation, grad: Any) -> Any:
+def enter_gradient(op: Operation, grad: Gradient) -> Any:
     """Passes on the gradient with respect to an outer value that is requested inside the loop."""
     here: Any = op.graph.scopes.context
     if op.attrs["is_constant"] and op.context is not None and encloses(context_of(op), here):
@@ -77,5 +77,5 @@ def enter_gradient(op: Operation, grad: Any) -> Any:
 
 
 @gradient("Exit", "NextIteration", "RefExit", "RefNextIteration")
-def loop_gradient(op: Operation, _: Any) -> NoReturn:
+def loop_gradient(op: Operation, _: object) -> NoReturn:
     raise LookupError(f"{op.name!r} is part of a hand-made loop; only loops of tf.while_loop have gradients.")

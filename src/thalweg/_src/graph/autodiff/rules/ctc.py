@@ -13,6 +13,6 @@ from thalweg._src.graph.tensor import Tensor
 
 
 @gradient("CTCLoss", "CTCLossV2", "_CTCLossDense")
-def ctc_loss(op: Operation, grad: Tensor, _: Any) -> list[Any]:
+def ctc_loss(op: Operation, grad: Tensor, _: object) -> list[Any]:
     by_inputs = prevent_gradient(op.outputs[1], message="there is no second derivative of ctc_loss")
     return [multiply(reshape(grad, [1, -1, 1]), by_inputs), None, None, None]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from thalweg._src.graph.autodiff.registry import gradient
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.ops.cast import cast
@@ -151,7 +149,7 @@ def eig(op: Operation, grad_e: Tensor, grad_v: Tensor) -> Tensor:
 
 
 @gradient("Lu")
-def lu(op: Operation, grad: Tensor, _: Any) -> Tensor:
+def lu(op: Operation, grad: Tensor, _: object) -> Tensor:
     factors, order = op.outputs
     lower = matrix_set_diag_op(matrix_band_part(factors, -1, 0), ones_like(matrix_diag_part_op(factors)))
     upper = matrix_band_part(factors, 0, -1)

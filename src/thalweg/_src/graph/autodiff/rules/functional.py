@@ -6,12 +6,13 @@ backward function needs after its own results. A conditional or loop becomes the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src.base import dtypes
 from thalweg._src.base.shapes import TensorShape
 from thalweg._src.graph.autodiff.functions import forward_backward
-from thalweg._src.graph.autodiff.registry import gradient
+from thalweg._src.graph.autodiff.registry import Gradient, gradient
 from thalweg._src.graph.control_flow.cond import cond, switch_case
 from thalweg._src.graph.control_flow.while_loop import while_loop
 from thalweg._src.graph.convert import convert_to_tensor
@@ -25,7 +26,7 @@ from thalweg._src.graph.tensor import Tensor
 
 
 @gradient(*sorted(CALLS))
-def call_gradient(op: Operation, *grads: Any) -> list[Any]:
+def call_gradient(op: Operation, *grads: Gradient | None) -> list[Any]:
     """Calls the backward function; None among the gradients is for results that nothing was computed from."""
     if isinstance(op.definition, FunctionOp):
         _become_call(op, op.definition.function)
@@ -41,14 +42,14 @@ def call_gradient(op: Operation, *grads: Any) -> list[Any]:
 
 
 @gradient("If", "StatelessIf", "Case", "StatelessCase", "While", "StatelessWhile")
-def control_flow_gradient(op: Operation, *grads: Any) -> list[Any]:
+def control_flow_gradient(op: Operation, *grads: Gradient | None) -> list[Any]:
     """Makes the operation a call of a function that contains it, with branches or loops of the graph itself."""
     _become_call(op, _as_function(op))
     return list(call_gradient(op, *grads))
 
 
 @gradient("SymbolicGradient")
-def symbolic_gradient_gradient(op: Operation, *grads: Any) -> list[Any]:
+def symbolic_gradient_gradient(op: Operation, *grads: Gradient | None) -> list[Any]:
     """Makes the operation a call of the function that computes the gradients."""
     _become_call(op, op.attrs["f"].symbolic_gradient)
     return call_gradient(op, *grads)  # type: ignore[no-any-return]
@@ -112,14 +113,14 @@ def _loop(op: Operation, inputs: list[Tensor]) -> list[Tensor]:
     unchanged = unchanged_values(body)
     varying = [index for index in range(len(inputs)) if index not in unchanged] or [0]
 
-    def filled(values: Any) -> list[Tensor]:
+    def filled(values: Sequence[Tensor]) -> list[Tensor]:
         """Returns all inputs of an iteration, from those that change."""
         result = list(inputs)
         for index, value in zip(varying, values):
             result[index] = value
         return result
 
-    def following(*values: Any) -> list[Tensor]:
+    def following(*values: Tensor) -> list[Tensor]:
         results = call(body, filled(values)).outputs
         return [results[index] for index in varying]
 

@@ -50,7 +50,7 @@ def _rows(params: Tensor, indices: Tensor, grad: Tensor) -> IndexedSlices:
     return IndexedSlices(values, reshape(indices, count), dims)
 
 
-def _along_axis(params: Tensor, indices: Tensor, axis: Any, batch_dims: int, grad: Tensor) -> Tensor:
+def _along_axis(params: Tensor, indices: Tensor, axis: Tensor, batch_dims: int, grad: Tensor) -> Tensor:
     """Scatter-adds gradients along an axis, with batch dimensions flattened to one and all others to two."""
     dims: Any = shape(params)
     static_axis = complete(static_value(axis))

@@ -8,6 +8,7 @@ from thalweg._src.graph.autodiff.registry import gradient
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.ops.nccl import nccl_all_reduce_op, nccl_broadcast_op
 from thalweg._src.graph.scopes import device
+from thalweg._src.graph.tensor import Tensor
 
 
 def _require_sum(op: Operation) -> None:
@@ -16,7 +17,7 @@ def _require_sum(op: Operation) -> None:
 
 
 @gradient("NcclAllReduce")
-def all_reduce(op: Operation, grad: Any) -> Any:
+def all_reduce(op: Operation, grad: Tensor) -> Any:
     _require_sum(op)
     name = f"{op.attrs['shared_name']}_grad"
     with device(op.device):
@@ -24,7 +25,7 @@ def all_reduce(op: Operation, grad: Any) -> Any:
 
 
 @gradient("NcclReduce")
-def reduce(op: Operation, grad: Any) -> list[Any]:
+def reduce(op: Operation, grad: Tensor) -> list[Any]:
     _require_sum(op)
     with device(op.device):
         sent = nccl_broadcast_op(grad, shape=grad.shape)
@@ -32,5 +33,5 @@ def reduce(op: Operation, grad: Any) -> list[Any]:
 
 
 @gradient("NcclBroadcast")
-def broadcast(op: Operation, grad: Any) -> Any:
+def broadcast(op: Operation, grad: Tensor) -> Any:
     return grad

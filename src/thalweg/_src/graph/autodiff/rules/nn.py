@@ -155,7 +155,7 @@ def bias_add_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 @gradient("TopK", "TopKV2")
-def top_k(op: Operation, grad: Tensor, _: Any) -> list[Any]:
+def top_k(op: Operation, grad: Tensor, _: object) -> list[Any]:
     """Scatters each gradient to the position of its value."""
     source, indices = op.inputs[0], op.outputs[1]
     dims = shape(source)

@@ -15,7 +15,7 @@ from thalweg._src.graph.tensor import Tensor
 
 def _register(forward: OpDef, backward: OpDef) -> None:
     @gradient(forward.name)
-    def by_input_scale_offset(op: Operation, grad: Tensor, *_: Any) -> list[Any]:
+    def by_input_scale_offset(op: Operation, grad: Tensor, *_: object) -> list[Any]:
         """Differentiates y, in training through the batch statistics, which depend on x, else with the given ones."""
         x, scale, _offset, mean, variance = op.inputs
         training = op.attrs["is_training"]
@@ -25,7 +25,7 @@ def _register(forward: OpDef, backward: OpDef) -> None:
         return [result[0], result[1], result[2], None, None]
 
     @gradient(backward.name)
-    def of_gradient(op: Operation, *grads: Any) -> list[Any]:
+    def of_gradient(op: Operation, *grads: Tensor) -> list[Any]:
         """Differentiates the gradients by x, scale and offset; the saved statistics count as constants."""
         return [*_second_order(op, *grads[:3]), *[None] * (len(op.inputs) - 3)]
 

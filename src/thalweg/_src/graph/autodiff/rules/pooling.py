@@ -54,7 +54,7 @@ _register_avg_pool(pooling.avg_pool3d_op, pooling.avg_pool3d_grad)
 
 
 @gradient("MaxPoolWithArgmax")
-def max_pool_with_argmax(op: Operation, grad: Tensor, _: Any) -> Tensor:
+def max_pool_with_argmax(op: Operation, grad: Tensor, _: object) -> Tensor:
     backward = pooling.max_pool_grad_with_argmax
     return backward(op.inputs[0], grad, op.outputs[1], **_settings(op, backward))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.graph.autodiff.registry import gradient
+from thalweg._src.graph.autodiff.registry import Gradient, gradient
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.infer import complete, static_value
 from thalweg._src.graph.operation import Operation
@@ -16,7 +16,7 @@ from thalweg._src.graph.tensor import Tensor
 
 
 @gradient("Reshape", "ExpandDims")
-def reshape(op: Operation, grad: Any) -> list[Any]:
+def reshape(op: Operation, grad: Gradient) -> list[Any]:
     if isinstance(grad, IndexedSlices):
         grad = without_warning(grad)
     return [reshape_op(grad, shape(op.inputs[0])), None]

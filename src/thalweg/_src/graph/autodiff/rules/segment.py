@@ -17,6 +17,7 @@ from thalweg._src.graph.ops.reshape import expand_dims, ones_like, rank, reshape
 from thalweg._src.graph.ops.segment import segment_sum, unsorted_segment_prod, unsorted_segment_sum
 from thalweg._src.graph.ops.where import where_v2
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 
 
 @gradient("SegmentSum")
@@ -87,7 +88,7 @@ def _taken(segments: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
     return where_v2(counted, rows, zeros_like(rows)), counted
 
 
-def _shared(data: Tensor, ids: Tensor, count: Any, result: Tensor, grad: Tensor) -> Tensor:
+def _shared(data: Tensor, ids: Tensor, count: TensorLike, result: Tensor, grad: Tensor) -> Tensor:
     """Divides a segment's gradient among the rows that attain its extreme."""
     extremes, counted = _taken(result, ids)
     chosen = logical_and(equal(data, extremes), counted)
@@ -96,7 +97,7 @@ def _shared(data: Tensor, ids: Tensor, count: Any, result: Tensor, grad: Tensor)
     return where_v2(chosen, shares, zeros_like(shares))
 
 
-def _of_product(data: Tensor, ids: Tensor, count: Any, product: Tensor, grad: Tensor) -> Tensor:
+def _of_product(data: Tensor, ids: Tensor, count: TensorLike, product: Tensor, grad: Tensor) -> Tensor:
     """Divides the product by each factor; for a zero factor, takes the product of the others instead."""
     is_zero = equal(data, zeros_like(data))
     zeros_in = unsorted_segment_sum(cast(is_zero, dtypes.int32), ids, count)

@@ -24,7 +24,7 @@ def nth_element(op: Operation, grad: Tensor) -> list[Any]:
 
 
 @gradient("ApproxTopK")
-def approx_top_k(op: Operation, grad: Tensor, _: Any) -> Tensor:
+def approx_top_k(op: Operation, grad: Tensor, _: object) -> Tensor:
     """Scatters each gradient to the position of its value."""
     source, places = op.inputs[0], op.outputs[1]
     axis = op.attrs["reduction_dimension"]

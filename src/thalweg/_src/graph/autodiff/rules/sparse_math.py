@@ -24,7 +24,7 @@ from thalweg._src.graph.tensor import Tensor
 
 
 @gradient("SparseAdd")
-def sparse_add(op: Operation, by_indices: Any, grad: Tensor, by_shape: Any) -> list[Any]:
+def sparse_add(op: Operation, by_indices: object, grad: Tensor, by_shape: object) -> list[Any]:
     by_a, by_b = sparse_add_grad_op.many(grad, op.inputs[0], op.inputs[3], op.outputs[0])
     return [None, by_a, None, None, by_b, None, None]
 

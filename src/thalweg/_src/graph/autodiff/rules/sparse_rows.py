@@ -14,7 +14,9 @@ from thalweg._src.graph.tensor import Tensor
 
 
 @gradient("SparseFillEmptyRows")
-def sparse_fill_empty_rows(op: Operation, by_indices: Any, grad: Tensor, by_empty: Any, by_map: Any) -> list[Any]:
+def sparse_fill_empty_rows(
+    op: Operation, by_indices: object, grad: Tensor, by_empty: object, by_map: object
+) -> list[Any]:
     by_values, by_default = sparse_fill_empty_rows_grad_op.many(op.outputs[3], grad)
     return [None, by_values, None, by_default]
 

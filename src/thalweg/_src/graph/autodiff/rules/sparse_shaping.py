@@ -15,7 +15,7 @@ from thalweg._src.graph.tensor import Tensor
 
 
 @gradient("SparseReorder")
-def sparse_reorder(op: Operation, by_indices: Any, grad: Tensor) -> list[Any]:
+def sparse_reorder(op: Operation, by_indices: object, grad: Tensor) -> list[Any]:
     indices, values, dense_shape = op.inputs
     numbers = count_up(size(values))
     origins = sparse_reorder_op.many(indices, numbers, dense_shape).output_values
@@ -23,7 +23,7 @@ def sparse_reorder(op: Operation, by_indices: Any, grad: Tensor) -> list[Any]:
 
 
 @gradient("SparseSlice")
-def sparse_slice(op: Operation, by_indices: Any, grad: Tensor, by_shape: Any) -> list[Any]:
+def sparse_slice(op: Operation, by_indices: object, grad: Tensor, by_shape: object) -> list[Any]:
     return [None, sparse_slice_grad_op(grad, op.inputs[0], op.inputs[3], op.outputs[0]), None, None, None]
 
 

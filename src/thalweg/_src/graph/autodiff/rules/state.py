@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg._src.graph.autodiff.registry import gradient
+from thalweg._src.graph.autodiff.registry import Gradient, gradient
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.ops.concat import concat
@@ -15,7 +15,7 @@ from thalweg._src.graph.tensor import Tensor
 
 
 @gradient("ReadVariableOp")
-def read_variable(op: Operation, grad: Any) -> Any:
+def read_variable(op: Operation, grad: Gradient) -> Any:
     return grad
 
 

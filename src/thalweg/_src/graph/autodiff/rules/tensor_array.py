@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from thalweg._src.base.dtypes import DTypeLike
+from thalweg._src.base.shapes import Shape
 from thalweg._src.graph.autodiff.registry import gradient
 from thalweg._src.graph.control_flow.tensor_array import TensorArray
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 
 
-def _gradients_of(op: Operation, dtype: Any, flow: Tensor, shape: Any = None) -> TensorArray:
+def _gradients_of(op: Operation, dtype: DTypeLike, flow: Tensor, shape: Shape = None) -> TensorArray:
     array = TensorArray(dtype, handle=op.inputs[0], flow=flow, infer_shape=False, element_shape=shape)
     return array.grad(op.graph.scopes.gradients, flow=flow)  # each call of `gradients` has its own arrays
 
 
 @gradient("TensorArrayGradV3")
-def array_gradient(op: Operation, _: Any, flow: Tensor) -> list[Any]:
+def array_gradient(op: Operation, _: object, flow: Tensor) -> list[Any]:
     return [None, flow]
 
 
@@ -48,7 +50,7 @@ def scatter_gradient(op: Operation, flow: Tensor) -> list[Any]:
 
 
 @gradient("TensorArrayConcatV3")
-def concat_gradient(op: Operation, grad: Tensor, _: Any) -> list[Any]:
+def concat_gradient(op: Operation, grad: Tensor, _: object) -> list[Any]:
     array = _gradients_of(op, grad.dtype, op.inputs[1])
     return [None, array.split(grad, op.outputs[1]).flow]
 

@@ -29,7 +29,7 @@ from thalweg._src.graph.tensor import Tensor
 
 
 @gradient("TensorListPushBack")
-def push_gradient(op: Operation, grad: Any) -> Any:
+def push_gradient(op: Operation, grad: Tensor) -> Any:
     element = op.inputs[1]
     if not _has_gradient(element):
         return None, None
@@ -42,7 +42,7 @@ def push_gradient(op: Operation, grad: Any) -> Any:
 
 
 @gradient("TensorListPopBack")
-def pop_gradient(op: Operation, grad: Any, element: Any) -> Any:
+def pop_gradient(op: Operation, grad: Tensor | None, element: Tensor | None) -> Any:
     if not _has_gradient(op.outputs[1]):
         return None, None
     element = zeros_for(op.outputs[1]) if element is None else element
@@ -50,25 +50,25 @@ def pop_gradient(op: Operation, grad: Any, element: Any) -> Any:
 
 
 @gradient("TensorListFromTensor")
-def from_tensor_gradient(op: Operation, grad: Any) -> Any:
+def from_tensor_gradient(op: Operation, grad: Tensor) -> Any:
     tensor = op.inputs[0]
     return list_stack_op(_filled(grad, op.outputs[0]), _rest(tensor), element_dtype=tensor.dtype), None
 
 
 @gradient("TensorListStack")
-def stack_gradient(op: Operation, grad: Any) -> Any:
+def stack_gradient(op: Operation, grad: Tensor) -> Any:
     return from_tensor_op(grad, _rest(grad)), None
 
 
 @gradient("TensorListGetItem")
-def get_item_gradient(op: Operation, grad: Any) -> Any:
+def get_item_gradient(op: Operation, grad: Tensor) -> Any:
     elements, index, element_shape = op.inputs
     nothing = reserve_op(element_shape, length_op(elements), element_dtype=grad.dtype)
     return set_item_op(nothing, index, grad), None, None
 
 
 @gradient("TensorListSetItem")
-def set_item_gradient(op: Operation, grad: Any) -> Any:
+def set_item_gradient(op: Operation, grad: Tensor) -> Any:
     _, index, item = op.inputs
     if not _has_gradient(item):
         return None, None, None
@@ -78,25 +78,25 @@ def set_item_gradient(op: Operation, grad: Any) -> Any:
 
 
 @gradient("TensorListGather")
-def gather_gradient(op: Operation, grad: Any) -> Any:
+def gather_gradient(op: Operation, grad: Tensor) -> Any:
     elements, indices, _ = op.inputs  # which may contain an element more than once
     return from_tensor_op(unsorted_segment_sum(grad, indices, length_op(elements)), _rest(grad)), None, None
 
 
 @gradient("TensorListScatterV2")
-def scatter_gradient(op: Operation, grad: Any) -> Any:
+def scatter_gradient(op: Operation, grad: Tensor) -> Any:
     tensor, indices = op.inputs[:2]
     grad = _filled(grad, op.outputs[0])
     return list_gather_op(grad, indices, _rest(tensor), element_dtype=tensor.dtype), None, None, None
 
 
 @gradient("TensorListConcatV2")
-def concat_gradient(op: Operation, grad: Any, _: Any) -> Any:
+def concat_gradient(op: Operation, grad: Tensor, _: object) -> Any:
     return list_split_op(grad, op.inputs[1], op.outputs[1]), None, None
 
 
 @gradient("TensorListSplit")
-def split_gradient(op: Operation, grad: Any) -> Any:
+def split_gradient(op: Operation, grad: Tensor) -> Any:
     tensor, element_shape, lengths = op.inputs
     return list_concat_op.many(grad, element_shape, lengths, element_dtype=tensor.dtype)[0], None, None
 
