@@ -4,8 +4,8 @@ import pytest
 
 from thalweg._src.graph.walk import postorder, preorder, reachable
 
-#   1 -> 2, 3;  2 -> 4;  3 -> 4;  5 -> 1
-EDGES = {1: [2, 3], 2: [4], 3: [4], 4: [], 5: [1]}
+#   1 -> 2, 3;  2 -> 4;  3 -> 4;  5 -> 1;  6 -> 2, 4
+EDGES = {1: [2, 3], 2: [4], 3: [4], 4: [], 5: [1], 6: [2, 4]}
 CYCLE = {1: [2], 2: [3], 3: [1, 4], 4: []}
 
 
@@ -32,6 +32,7 @@ def test_preorder_looks_at_no_more_than_is_asked_for():
 def test_postorder_has_a_node_after_what_its_edges_lead_to():
     assert postorder([1], EDGES.__getitem__) == [4, 2, 3, 1]
     assert postorder([3, 5], EDGES.__getitem__) == [4, 3, 2, 1, 5]
+    assert postorder([6], EDGES.__getitem__) == [4, 2, 6]  # 4 is met from 6 and from 2
 
 
 def test_postorder_of_a_cycle_ends():

@@ -63,6 +63,20 @@ def test_a_condition_that_is_decided_chooses_nothing():
     assert value(y, {x: 0.0, p: True}) == 1.0
 
 
+def test_the_inputs_of_a_merge_may_be_in_any_order():
+    x, p = inputs("x", "p")
+    no, yes = tf.raw_ops.Switch(data=x, pred=p)
+    y = tf.raw_ops.Merge(inputs=[tf.exp(yes, name="e"), tf.negative(no, name="n")], name="y")[0]
+    expected = """
+        _arg_x_0 = _Arg()
+        _arg_p_0 = _Arg()
+        e = Exp(_arg_x_0) if _arg_p_0
+        n = Neg(_arg_x_0) if not _arg_p_0
+        y = _Choose(_arg_p_0, n, e)
+        -> y"""
+    assert same(structured([x, p], [y]), expected)
+
+
 def test_a_fetch_inside_of_a_branch_is_checked():
     x, p = inputs("x", "p")
     inside = []

@@ -51,7 +51,7 @@ class Compilation:
 
     is_partial: feeds arrive, and fetches leave, while the step runs
     counters: nodes of loops that compute with Python numbers
-    members: the operations that others wait for; by default all
+    members: the operations that control edges may wait for, by default all; others are effects of the caller
     feed_devices: where the fed values are; fetched values then stay where they are computed. None: both are in host
         memory
     """

@@ -30,7 +30,7 @@ def compile_step(
     """Compiles the subgraph that a step needs: runs all passes, then generates one program per device.
 
     is_partial: feeds and fetches pass through the rendezvous while the step runs
-    members: the operations that others wait for; by default all
+    members: the operations that control edges may wait for, by default all; others are effects of the caller
     feed_devices: where the fed values are; fetched values then stay where they are computed (`fetch_devices` of the
         result). By default both are in host memory
     """

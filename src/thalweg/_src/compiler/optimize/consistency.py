@@ -46,6 +46,9 @@ def make_consistent(step: StepGraph, devices: dict[Node, str], names: Sequence[s
     devices: the device of each node, to which those of new nodes are added
     names: all devices of the session
     """
+    # A step has at most two sections: the reads before its updates, and the updates with all that follows from them. A
+    # read that no update precedes is in the first, wherever it stands in the program: it cannot see what the step
+    # writes. So a section never waits for itself, and each lock is taken once per section.
     beside = [node.attrs[LOCK_DEVICE] for node in step.nodes if LOCK_DEVICE in node.attrs]
     if not beside:
         return
@@ -94,6 +97,9 @@ class _Sections:
 
         It may be released when the others are held: they keep updates from being committed in between.
         """
+        # All steps take the coordinator's lock before those of other tasks. Two steps that took the locks of two tasks
+        # in different orders would wait for each other forever. Reads that need no common state take each lock alone,
+        # so that no order is needed.
         nodes_by_task = self._by_task(section)
         is_apart = not is_ordered and sum(map(len, nodes_by_task.values())) == len(
             section
@@ -108,6 +114,10 @@ class _Sections:
         """Makes the updates of a step a transaction; what reads after them does so when it is decided."""
         if not section:
             return
+        # What an update needs is inside of the transaction; what only follows is done when the outcome is decided,
+        # while the locks are still held, so that the step sees its own updates. The coordinator commits after all
+        # participants have prepared, and each participant ends when the decision has arrived: two-phase commit as nodes
+        # of the graph.
         before = ancestors(list(updates))
         inside = self._by_task(node for node in section if node in before)
         later = self._by_task(node for node in section if node not in before)
@@ -151,6 +161,10 @@ class _Sections:
         Updates of one variable keep their order, whatever stood between them. So does what follows from a read after an
         update: the order of such a read and of a later update is that of the nodes between them.
         """
+        # `earlier` maps a node to the updates that its control edges lead back to through groups and through operands
+        # that only updates use. Such edges carry no value that could tell the order, and inside of a transaction no
+        # other step sees it. Edges between updates of one variable are kept, directly instead of through what stood
+        # between them.
         fixed = _descendants(self.step, [node for node in section if node not in updates])
         operands = self._operands(updates)
         earlier: dict[Node, dict[Node, None]] = {}  # the updates that come before a node, itself included
@@ -217,6 +231,8 @@ class _Sections:
 
     def _needed(self, section: Collection[Node]) -> list[Node]:
         """Returns what a section waits for: the last of its predecessors outside, without what is there at once."""
+        # Waiting for the last predecessors is enough: what they depend on has run by then. A lock that is taken early
+        # would block other steps while this one computes.
         within = _descendants(self.step, section)
         outside = {p: None for node in section for p in node.predecessors() if p not in within}
         before = ancestors([earlier for p in outside for earlier in p.predecessors()])

@@ -47,6 +47,8 @@ def _values(node: Node, evaluate: Evaluate) -> list[np.ndarray[Any, Any]] | None
         return None
     if definition.from_shapes:
         return _from_shapes(node)
+    # A constant that waits for others must not vanish, since what it waits for would not run. Handles and variants are
+    # objects of the step and have no value at compile time.
     if any(producer.definition.name != "Const" or producer.controls for producer, _ in node.inputs):
         return None
     if any(dtype in (dtypes.resource, dtypes.variant) for dtype in node.dtypes) or not _is_small(node):

@@ -14,6 +14,10 @@ def remove_control_edges(step: StepGraph) -> None:
     """Removes control edges that order no effect, or only effects that other edges order already."""
     if not any(node.controls for node in step.nodes):
         return
+    # One pass in topological order. `after` holds, as bits, the effects that have happened when a node runs. A control
+    # edge is redundant if its effects are among those that inputs, guards and earlier control edges imply: then every
+    # execution order that the remaining edges allow has the same effects before the node. Targets keep their edges,
+    # since they stand for what the client waits for.
     roots = set(step.targets)
     after: dict[Node, int] = {}  # one bit per node with an effect that runs before or at this node
     effects = 0

@@ -23,6 +23,9 @@ def eliminate_common_subexpressions(step: StepGraph) -> None:
             node.guard = tuple((outputs.get(predicate, predicate), side) for predicate, side in node.guard)
         if nodes and node.controls:
             node.controls = list(dict.fromkeys(nodes.get(control, control) for control in node.controls))
+        # Inputs, guards and control inputs are replaced before the key is made, in topological order: equal subgraphs
+        # of any depth merge in one pass. Nodes with effects differ even if they look alike, and nodes that wait or run
+        # under other conditions have different keys by their control inputs and guards.
         if node.definition.stateful or node.definition.waits or not node.dtypes or node.type == "Placeholder":
             continue
         key = _key(node)

@@ -19,6 +19,7 @@ _NORMALIZED = Pattern("FusedBatchNorm|FusedBatchNormV2|FusedBatchNormV3", _CONVO
 
 def freeze(step: StepGraph, value_of: Callable[[Node], Array | None]) -> None:
     """Replaces reads of variables by their values, given the nodes of their handles, unless the step changes some."""
+    # A step that writes variables must read them each time: constants would be stale, for itself and for later steps.
     if any(node.facts.writes for node in step.everything()):
         return
     rewrite = Rewrite(step)
@@ -71,6 +72,9 @@ def _folded(convolution: Node, normalization: Node) -> Node | None:
         return None
     if convolution.dtypes[0] is not dtypes.float32:
         return None
+    # Normalization with constant moments is a linear function per channel, as the convolution is: y = conv(x, f) * a +
+    # b is conv(x, f * a) + b. The factors are computed in double precision, so that the result differs by rounding
+    # alone.
     filter, *moments = convolution.constant(1), *(normalization.constant(index) for index in range(1, 5))
     if filter is None or any(moment is None for moment in moments):
         return None

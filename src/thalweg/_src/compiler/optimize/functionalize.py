@@ -50,6 +50,9 @@ def functionalize(step: StepGraph) -> StepGraph:
 
 
 def _structure(step: StepGraph) -> StepGraph:
+    # Four stages: find the frame of each node, collapse loops from the innermost outwards, give the nodes of each frame
+    # guards, and check the depth. Each may find that the graph is no composition of tf.cond and tf.while_loop; nothing
+    # of the original graph has been changed by then.
     copies = _copied(step)
     root = _frames(copies.nodes)
     _require_outside(root, copies)
@@ -102,6 +105,9 @@ def _forward(node: Node) -> Iterable[Node]:
 def _ordered(nodes: Sequence[Node]) -> list[Node]:
     """Returns the nodes in topological order, ignoring back edges."""
     inside = set(nodes)
+    # Without the back edges of loops the graph is acyclic, so that a postorder is a topological order. An edge that
+    # leads backwards in it belongs to a cycle through no NextIteration; such a graph would never run in TensorFlow
+    # either.
     by_order = sorted(nodes, key=attrgetter("order"))
     order = postorder(by_order, lambda node: [producer for producer in _forward(node) if producer in inside])
     place = {node: index for index, node in enumerate(order)}
@@ -114,6 +120,9 @@ def _ordered(nodes: Sequence[Node]) -> list[Node]:
 
 def _frames(nodes: Sequence[Node]) -> _Frame:
     """Finds the frame of each node: that of its inputs, a child of it for Enter, its parent after Exit."""
+    # Only Enter and Exit change the frame, and every other node is in the innermost frame of its inputs: a value of an
+    # outer frame enters through a constant Enter first. Two inputs from frames of which none contains the other are a
+    # value that left its loop without an Exit.
     root = _Frame("", None)
     frame_of: dict[Node, _Frame] = {}
     children: dict[tuple[_Frame, str], _Frame] = {}
@@ -138,6 +147,8 @@ def _frames(nodes: Sequence[Node]) -> _Frame:
 
 def _require_outside(root: _Frame, step: StepGraph) -> None:
     """Raises an error if a value inside of a loop is fetched; operations inside are run by the token engine."""
+    # A fetch needs one value, and a node inside of a loop has one per iteration. A target needs none: the token engine
+    # runs it as often as the loop runs.
     frames = list(root.inner)
     for frame in frames:
         frames += frame.inner
@@ -183,6 +194,9 @@ def _lies_in(frame: _Frame | None, outer: _Frame) -> bool:
 
 def _collapse_inner(frame: _Frame, replaced: dict[Output, Output]) -> list[Node]:
     """Returns the nodes of a frame, with each inner loop collapsed into one node."""
+    # Inner loops come first, so that a body consists of plain nodes and `_While` nodes when it is cut out. What is
+    # outside of a loop refers to it by Exit nodes (values) and by control edges (any node inside); both now refer to
+    # the loop.
     nodes = list(frame.nodes)
     moved: dict[Node, Node] = {}
     for inner in frame.inner:
@@ -218,6 +232,10 @@ def _collapse(frame: _Frame, replaced: dict[Output, Output]) -> tuple[Node, list
     conditions = [node for node in nodes if node.type == "LoopCond"]
     if len(conditions) != 1:
         raise Unstructured(f"the loop {frame.name!r} has {len(conditions)} conditions")
+    # The condition and the body are cut out separately, from their results down to the arguments: a node that both need
+    # is computed twice per iteration, as pure nodes may be, and loop-invariant ones leave the loop later. The values
+    # that condition and body see differ: Merge gives the condition the variable, Switch gives it to the body if the
+    # loop goes on.
     condition = conditions[0]
     variables = _variables(frame, nodes, condition)
     captures = [node for node in nodes if node.type == "Enter" and node.attrs["is_constant"]]
@@ -254,6 +272,8 @@ def _waiting(back: Node) -> Node:
 
 
 def _variables(frame: _Frame, nodes: list[Node], condition: Node) -> list[_Variable]:
+    # A loop variable is the ring Enter, Merge, Switch, ..., NextIteration, and leaves the loop by an Exit behind the
+    # Switch. A Merge without NextIteration belongs to a conditional in the body.
     by_merge: dict[Node, _Variable] = {}
     identities: list[Node] = []
     for node in nodes:
@@ -314,6 +334,9 @@ def _region_graph(
     results: list[Output],
 ) -> StepGraph:
     """Returns the graph of a loop's condition or body: the ancestors of its results, down to the arguments."""
+    # The walk ends at Merge, Switch and constant Enter nodes, whose outputs become arguments. Another node of the
+    # frame's own machinery in the body, or another output of a gate, would be a loop that does not have the form of a
+    # while loop.
     gates = {node for node, _ in arguments_of}
     inside = set(nodes)
 
@@ -347,6 +370,9 @@ def _guard(
     nodes: Sequence[Node], fetches: Sequence[Output], targets: Sequence[Node]
 ) -> tuple[list[Node], list[Output], list[Node]]:
     """Sets the guard of each node of an acyclic graph, and removes Switch and Merge."""
+    # In topological order, the guard of a node is the conjunction of the guards of its inputs and control inputs: in
+    # TensorFlow a node is dead if one of these is. Switch adds a literal, Merge removes one. So the guard says exactly
+    # when the node would have been alive, and Switch and Merge can go: their outputs are those of their inputs.
     used = {*fetches, *(output for node in nodes for output in node.inputs)}
     arrivals: dict[Output, Guard] = {}  # the guards that Switch nodes add to their outputs
     value_of: dict[Output, Output] = {}
@@ -378,6 +404,8 @@ def _guard(
     for node in guarded:
         node.controls = _real_controls(node.controls, removed)
         if node.type == "Const":
+            # A constant is the same in both branches; with a guard it could not be folded, or shared with other
+            # branches.
             node.guard = ()  # constants need no guard
     checked_fetches = [
         _alive(output, value_of.get(output, output), arrivals.get(output, output.node.guard), guarded)
@@ -393,6 +421,8 @@ def _source(predicate: Output, guard: Guard) -> Output:
     An Identity with control inputs is kept: the whole conditional waits for it. What another conditional chose is known
     in a branch of that conditional.
     """
+    # Guards are compared by their predicates, so that these must be traced back to one output each: a conditional
+    # inside of another sees the predicate through its own Switch and Identity nodes.
     taken = dict(guard)
     while True:
         node = predicate.node
@@ -417,6 +447,8 @@ def _real_controls(controls: Sequence[Node], removed: set[Node]) -> list[Node]:
 
 def _conjunction(guards: Sequence[Guard]) -> Guard:
     """Returns the conjunction of guards."""
+    # The longest guard comes first: it has the literals of the enclosing conditionals in order from outside in, as code
+    # generation nests them.
     result: Guard = ()
     for guard in sorted(guards, key=len, reverse=True):
         for literal in guard:
@@ -431,6 +463,9 @@ def _choose(merge: Node, guards: Sequence[Guard]) -> Node:
     """Returns the `_Choose` that is equivalent to a Merge of the two sides of a predicate."""
     if len(guards) != 2:
         raise Unstructured(f"Merge {merge.name!r} has {len(guards)} inputs")
+    # A Merge joins two sides of one predicate if their guards differ in exactly one literal, which they have with
+    # opposite sides. What remains is the guard of the enclosing branch, under which the choice is made. A side that can
+    # never be alive leaves the other one.
     first, second = guards
     for living in (0, 1):
         if _never(guards[1 - living]):  # nested conditionals with the same predicate: already decided
@@ -466,6 +501,8 @@ def _alive(fetched: Output, value: Output, guard: Guard, nodes: list[Node]) -> O
     if not guard:
         return value
     node, index = fetched
+    # A fetched value of a branch that was not taken is an error of the client, not a dead tensor: the check fails
+    # unless all predicates have the values that the guard requires.
     predicates = [predicate for predicate, _ in guard]
     attrs = {"T": node.dtypes[index], "N": len(predicates), "sides": tuple(side for _, side in guard)}
     check = node.like(

@@ -53,6 +53,8 @@ def _fuse_bias(step: StepGraph) -> None:
             continue
         if node.controls or not uses.only(product, node):
             continue
+        # The product may go only if nothing else takes it: otherwise it would be computed twice. A node that waits for
+        # others stays, since the fused node would make the product wait as well.
         last = node
         fused_ops: tuple[str, ...] = ("BiasAdd",)
         for follower in uses.consumers[node][:1]:
@@ -98,6 +100,9 @@ _GROUPS: dict[str, tuple[str, int]] = {
 
 def _group_updates(step: StepGraph, op_type: str, group_type: str, variables: int) -> None:
     """Merges the updates of all variables that an optimizer treats alike into one grouped update."""
+    # Grouped are updates with the same hyperparameters, attributes, device and guard; a group waits for what any member
+    # waits for. This is a cycle if a member depends on another one, and changes an order that is visible if a node
+    # between them reads a variable: such updates depend on each other through it.
     alike: dict[Any, list[Node]] = {}
     for node in step.nodes:
         if node.type == op_type:

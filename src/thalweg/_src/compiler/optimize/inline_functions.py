@@ -72,6 +72,9 @@ class _Inlining:
 
     def run(self) -> None:
         step = self._step
+        # Calls are expanded in program order, and what they contain within them, so that the order in which nodes are
+        # added is the program order of the result; it is numbered anew at the end. References to calls are resolved
+        # only then: a call may return what another one returns.
         has_control_flow = any(node.facts.control_flow for node in step.nodes)
         effects: list[Node] = []
         for node in sorted(step.nodes, key=attrgetter("order")):
@@ -106,6 +109,8 @@ class _Inlining:
         if function in around:
             cycle = [*around[around.index(function) :], function]
             raise _error(call, f"functions call themselves: {' -> '.join(callee.name for callee in cycle[:5])}")
+        # Sizes are computed before anything is inlined, once per function: a chain of functions that call each other
+        # twice doubles with each level, so that counting nodes as they are added would come too late.
         if function not in self._measures:
             callees = [callee for operation in function.operations for callee in _functions_of(operation)]
             if len(around) >= _MAX_DEPTH and callees:
@@ -155,6 +160,8 @@ class _Inlining:
         """Returns the scope of a body: in a graph with control flow the inputs decide whether it runs."""
         if not scope.has_control_flow:
             return scope
+        # A dead argument makes the whole call dead. A node of the body that takes no argument must be dead then, too:
+        # it waits for all of them.
         tied = [self._add(call, "Identity", [output], {"T": _dtype(output)}, "argument") for output in call.inputs]
         return _Scope([*scope.pivot, *tied], True)
 
@@ -173,6 +180,10 @@ class _Inlining:
             return Output(copies[tensor.op], tensor.value_index) if argument is None else argument
 
         has_control_flow = any(operation.definition.facts.control_flow for operation in copies)
+        # Nodes without inputs would run at the start of the step, whether the branch is taken or not and before what
+        # the call waits for; those with effects must not run before the call either. All others run when their inputs
+        # are there. What targets of the function do happens with every call, used or not, so they become effects of the
+        # caller.
         inner = _Scope(scope.pivot, has_control_flow)
         entry = self._entry(call, scope)
         effects: list[Node] = []
@@ -237,6 +248,9 @@ class _Inlining:
         self, call: Node, predicate: Output, branches: Sequence[_Branch], inputs: Sequence[Output], scope: _Scope
     ) -> _Expansion:
         """Adds the branches for False and for True, and merges their results."""
+        # All inputs pass through Switch nodes, and the predicate as well: its two sides are the pivots, which run
+        # exactly when their branch is taken. If a branch has effects, a Merge of the two ends is what others wait for,
+        # since either end alone would be dead half of the time.
         switches = [
             self._add(call, "Switch", [output, predicate], {"T": _dtype(output)}, "switch", [_dtype(output)] * 2)
             for output in (*inputs, predicate)
@@ -266,6 +280,8 @@ class _Inlining:
 
     def _case(self, call: Node, scope: _Scope) -> _Expansion:
         """Adds the branches of a Case as a binary search for the index; an invalid one selects the last branch."""
+        # A conditional has two branches, so that a Case becomes a tree of depth log2(n) rather than a chain: at most
+        # that many comparisons run per call.
         branches = call.attrs["branches"]
         attrs = {"T": dtypes.int32}
         index = self._add(call, "Identity", [call.inputs[0]], attrs, "index", controls=_with_controls(call, scope))
@@ -317,6 +333,9 @@ class _Inlining:
             raise _mismatch(call, f"arguments of {body.name!r}", list(map(_dtype, call.inputs)), body.input_types)
         if not call.inputs:
             raise _error(call, "a loop without values has no condition that could end it")
+        # A value that the body returns as it is needs no Merge, Switch and NextIteration, and as a constant Enter it
+        # can leave the loop as an invariant. A loop without any variable would have no condition per iteration: the
+        # first value stays one in any case.
         unchanged = unchanged_values(body)
         varying = [index for index in range(len(call.inputs)) if index not in unchanged] or [0]
         inside = call.like("NoOp", [], {}, controls=[])

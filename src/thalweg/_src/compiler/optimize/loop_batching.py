@@ -34,7 +34,7 @@ class _Products:
         self._step = step
         self._set_loop(loop)
         self._slices: dict[tuple[Output, int, int, int], Output] = {}
-        self._elements: dict[tuple[Any, ...], Output] = {}
+        self._products_read: dict[tuple[Any, ...], Output] = {}
 
     def _set_loop(self, loop: Node) -> None:
         """Sets the current loop: the first one, or its replacement."""
@@ -72,6 +72,8 @@ class _Products:
 
     def _narrow_columns(self) -> None:
         """Replaces `split(a @ w)`, if only one part is used, by a product with the columns of that part."""
+        # A column of a product depends on the same column of the weights alone. The columns are cut out once, before
+        # the loop, if everything else that the product computes is unused in the body.
         uses = self._uses()
         replaced: dict[Output, Output] = {}
         for node in [*self._find("Split"), *self._find("SplitV")]:
@@ -87,7 +89,7 @@ class _Products:
                 continue
             (index,) = used
             begin = sum(sizes[:index])  # type: ignore[arg-type]
-            columns = self._rows(weights, begin, sizes[index] or 0, 0 if product.attrs["transpose_b"] else 1)
+            columns = self._weight_slice(weights, begin, sizes[index] or 0, 0 if product.attrs["transpose_b"] else 1)
             inputs = [product.inputs[0], captured(self._loop, columns)]
             replaced[Output(node, index)] = Output(
                 product.like("MatMul", inputs, product.attrs, shapes=[node.shapes[index]]), 0
@@ -96,14 +98,14 @@ class _Products:
             self._body.rewrite(replaced)
             self._step.prune_and_sort()
 
-    def _rows(self, matrix: Output, begin: int, size: int, axis: int) -> Output:
+    def _weight_slice(self, matrix: Output, begin: int, size: int, axis: int) -> Output:
         """Returns a slice of a matrix along an axis, computed once before the loop."""
         key = (matrix, begin, size, axis)
         if key not in self._slices:
-            self._slices[key] = self._cut(*key)
+            self._slices[key] = self._slice(*key)
         return self._slices[key]
 
-    def _cut(self, matrix: Output, begin: int, size: int, axis: int) -> Output:
+    def _slice(self, matrix: Output, begin: int, size: int, axis: int) -> Output:
         producer, slot = matrix
         shape = producer.shapes[slot]
         assert shape is not None and len(shape) == 2
@@ -118,13 +120,17 @@ class _Products:
 
     def _batch_before(self) -> None:
         """Multiplies the elements that a loop reads from an array by its weights for all iterations at once."""
+        # concat([x, h], 1) @ w = x @ w[:n] + h @ w[n:]: the term with the sequence leaves the loop, the term with the
+        # state stays. Each sum is rounded on its own then, so that results differ in the last bits; an option turns
+        # that off. Only one of several sequences in a concatenation is taken, since each further one would add a read
+        # and a sum per iteration.
         uses = self._uses()
         replaced: dict[Output, Output] = {}
         for product in self._find("MatMul"):
             weights = self._weights(product, 1)
             if weights is None or product.attrs["transpose_a"]:
                 continue
-            operands, reads = _joined(product.inputs[0])
+            operands, reads = _operands(product.inputs[0])
             reading = [operand for operand in reads if self._sequence(operand.node) is not None]
             if not reading or any(_width(operand) is None for operand in operands):
                 continue
@@ -147,6 +153,9 @@ class _Products:
 
     def _sequence(self, read: Node) -> Output | None:
         """Returns the tensor whose elements a node reads by a loop index, if it was computed before the loop."""
+        # The array must have been filled before the loop by one scatter of a whole tensor to the indices 0, 1, 2, ...,
+        # and by nothing else: then the element of iteration i is row i of that tensor, whatever index the loop
+        # computes.
         if read.type != "TensorArrayReadV3" or read.guard or read.controls:
             return None
         handle, flow = self._outside.get(read.inputs[0].node), self._outside.get(read.inputs[2].node)
@@ -164,35 +173,37 @@ class _Products:
     ) -> Output:
         """Returns a product as the sum of a row that is computed before the loop and of the remaining product."""
         axis = 1 if product.attrs["transpose_b"] else 0
+        # Each operand multiplies the rows of the weights that belong to its columns. With the sequence as only operand
+        # these are all rows, and nothing is left to multiply in the loop.
         begin = 0
-        rest: list[tuple[Output, int, int]] = []
+        remaining: list[tuple[Output, int, int]] = []
         for operand in operands:
             width = _width(operand) or 0
             if operand == read:
                 read_rows = (begin, width)
             else:
-                rest.append((operand, begin, width))
+                remaining.append((operand, begin, width))
             begin += width
-        whole = not rest
-        rows = weights if whole else self._rows(weights, *read_rows, axis)
-        total = self._row(product, read, rows, bias)
-        for operand, start, width in rest:
-            left = captured(self._loop, self._rows(weights, start, width, axis))
+        whole = not remaining
+        rows = weights if whole else self._weight_slice(weights, *read_rows, axis)
+        total = self._element_of_products(product, read, rows, bias)
+        for operand, start, width in remaining:
+            left = captured(self._loop, self._weight_slice(weights, start, width, axis))
             term = product.like("MatMul", [operand, left], product.attrs, name=f"{product.name}/rest")
             total = Output(product.like("AddV2", [Output(term, 0), total], {"T": product.dtypes[0]}), 0)
         return total
 
-    def _row(self, product: Node, read: Output, weights: Output, bias: Output | None) -> Output:
+    def _element_of_products(self, product: Node, read: Output, weights: Output, bias: Output | None) -> Output:
         """Returns an element of the products of a sequence, read where the sequence itself is read.
 
         It is read once per iteration, like the sequence: arrays release elements that were read.
         """
         key = (read, weights, bias, product.attrs["transpose_b"])
-        if key not in self._elements:
-            self._elements[key] = self._element(product, read, weights, bias)
-        return self._elements[key]
+        if key not in self._products_read:
+            self._products_read[key] = self._read_product(product, read, weights, bias)
+        return self._products_read[key]
 
-    def _element(self, product: Node, read: Output, weights: Output, bias: Output | None) -> Output:
+    def _read_product(self, product: Node, read: Output, weights: Output, bias: Output | None) -> Output:
         scatter = self._all_products(product, read.node, weights, bias).node
         array, flow = (captured(self._loop, output) for output in (scatter.inputs[0], Output(scatter, 0)))
         element = read.node.like(
@@ -223,6 +234,8 @@ class _Products:
         self, product: Node, sequence: Output, weights: Output, bias: Output | None, near: Output
     ) -> Output:
         """Returns the products of all elements of a sequence, as one matrix product if the shapes allow it."""
+        # One large product of all rows is faster than a batch of small ones, but needs a reshape that restores the
+        # first two dimensions: at most one of them may be unknown.
         size, m = sequence.shape, _width(Output(product, 0))
         assert size is not None
         dtype, name = product.dtypes[0], f"{product.name}/all"
@@ -249,6 +262,11 @@ class _Products:
 
     def _save_operands(self) -> None:
         """Makes the forward loop save the parts of a concatenated matrix, if it concatenates them only to save it."""
+        # A gradient saves the concatenation [x, h] of each iteration only to multiply it by a gradient. Saved
+        # separately, the operands are needed anyway (h) or are an element of an array (x), and the forward loop no
+        # longer builds the matrix. The backward loop concatenates them again, until `_batch_after` takes the saved
+        # lists as whole matrices. The forward loop must save the value once per iteration of the backward loop, in the
+        # opposite order, which `mirrors` proves.
         uses = self._uses()
         for index in range(len(self._loop.dtypes)):
             forward, saved = self._loop.inputs[index]
@@ -266,7 +284,7 @@ class _Products:
             if push.type != "TensorListPushBack" or push.guard or push.inputs[0].node.type != "_Arg":
                 continue
             before = _Products(self._step, forward)
-            operands, _ = _joined(push.inputs[1])
+            operands, _ = _operands(push.inputs[1])
             if len(operands) > 1 and before._uses()[push.inputs[1]] == [push] and None not in map(_width, operands):
                 self._save_separately(before, operands, Output(pop, 1), push.inputs[1].node)
                 self._save_operands()  # of the current loop
@@ -304,6 +322,10 @@ class _Products:
 
     def _batch_after(self) -> None:
         """Computes products that a gradient accumulates over all iterations at once, after the loop."""
+        # sum_i a_i^T b_i is A^T B for A and B with the rows of all a_i and b_i. So the loop saves its operands instead
+        # of adding up products, and one product follows the loop. The order of the rows does not matter as long as it
+        # is the same for both. This takes memory for the operands of all iterations: it is done only for loops of
+        # gradients, for which as much is saved already, and not if the user asked for that to be swapped out.
         uses = self._uses()
         arguments, count = self._body.feeds, len(self._loop.dtypes)
         lists: dict[Output, int] = {}  # the value saved in each iteration, by its new loop variable
@@ -321,7 +343,10 @@ class _Products:
         wider = self._widened(saved, lists)
         replaced: dict[Output, Output] = {Output(self._loop, i): Output(wider, i) for i in range(count)}
         rows_of = {o: self._joined_rows(o, Output(wider, lists[o])) for o in saved}
-        joined = {o: self._beside([rows_of[operand] for operand in operands], o) for o, operands in operands_of.items()}
+        joined = {
+            o: self._concatenated_columns([rows_of[operand] for operand in operands], o)
+            for o, operands in operands_of.items()
+        }
         for index, (term, inputs) in totals.items():
             rows = [joined[output] for output in inputs]
             extra = term.inputs[len(inputs) :]
@@ -340,6 +365,9 @@ class _Products:
 
     def _accumulated(self, index: int, uses: dict[Output, list[Node]]) -> Node | None:
         """Returns what each iteration adds to a loop variable, if it is a matrix product or a sum of rows."""
+        # The variable must be a pure accumulator: next value = argument + term, read by nothing else in the body and
+        # not by the condition. Then all that leaves the loop is the sum of the terms and the initial value, in any
+        # order.
         argument = Output(self._body.feeds[index], 0)
         total: Node = self._body.fetches[index][0]
         if total.type not in ("Add", "AddV2") or total.guard or total.controls or argument not in total.inputs:
@@ -374,6 +402,8 @@ class _Products:
 
     def _widened(self, saved: list[Output], lists: dict[Output, int]) -> Node:
         """Returns the loop with one more list for each value that is saved in every iteration."""
+        # Lists grow by one element per iteration, without a copy. New variables come after the present ones and before
+        # captured values, so that the indices of results stay what they are.
         arguments: list[Node] = []
         initial: list[Output] = []
         pushed: list[Output] = []
@@ -410,7 +440,7 @@ class _Products:
         name = f"{producer.name}/rows"
         return Output(self._outer("_ListRows", name, [saved_list], attrs, rows, saved_list, producer.dtypes[slot]), 0)
 
-    def _beside(self, columns: list[Output], near: Output) -> Output:
+    def _concatenated_columns(self, columns: list[Output], near: Output) -> Output:
         """Returns matrices concatenated along their columns."""
         if len(columns) == 1:
             return columns[0]
@@ -482,7 +512,7 @@ def _with_variables(loop: Node, arguments: list[Node], initial: list[Output], fo
     )
 
 
-def _joined(value: Output) -> tuple[list[Output], Iterable[Output]]:
+def _operands(value: Output) -> tuple[list[Output], Iterable[Output]]:
     """Returns the parts that a matrix was concatenated from, and those of them that were read from an array."""
     node = value.node
     operands = [value]
@@ -498,7 +528,7 @@ def _joined(value: Output) -> tuple[list[Output], Iterable[Output]]:
 
 def _operands_of(matrix: Output, terms: list[Node], uses: dict[Output, list[Node]]) -> list[Output]:
     """Returns the parts that a matrix was concatenated from, if it has no other consumer; or itself."""
-    operands, _ = _joined(matrix)
+    operands, _ = _operands(matrix)
     alone = all(user in terms for user in uses[matrix])
     return operands if alone and None not in map(_width, operands) else [matrix]
 

@@ -44,6 +44,11 @@ def captured(loop: Node, output: Output) -> Output:
 
 def _hoisted(loop: Node) -> Iterable[Node]:
     """Removes the loop-invariant nodes of a loop and yields them as nodes of the enclosing graph."""
+    # In topological order, a node is invariant if all its inputs are: constants, captured values, or outputs of
+    # invariant nodes. It is computed speculatively, since the loop may run no iteration, so that it must be unable to
+    # fail and without effect. Branches in the body stay: their predicates may exclude exactly the values for which a
+    # node fails. A read of a variable is invariant if neither the loop nor, while the loop blocks, another step can
+    # write it.
     region: Region = loop.attrs["region"]
     count = len(loop.dtypes)
     outside: dict[Output, Output] = {
@@ -65,6 +70,7 @@ def _hoisted(loop: Node) -> Iterable[Node]:
                 copy.order = min(node.order, loop.order - 0.5)
                 copies[node] = copy
                 outside.update((Output(node, i), Output(copy, i)) for i in range(len(node.dtypes)))
+    # Only what a remaining node uses becomes a captured value; what only hoisted nodes use stays outside.
     for graph in region.graphs() if copies else ():
         used = {o for n in graph.nodes if n not in copies for o in n.inputs if o.node in copies}
         used |= {output for output in graph.fetches if output.node in copies}
@@ -109,6 +115,9 @@ def _changed_handles(region: Region) -> set[Output]:
 def _pass_invariants_directly(step: StepGraph, loops: Iterable[Node]) -> bool:
     """Passes loop-invariant values to the gradient's loop directly, instead of saving them in each iteration."""
     is_changed = False
+    # The i-th iteration of a backward loop pops what the mirrored iteration of the forward loop pushed. If that is the
+    # same value each time, the list is not needed: the value is captured. It must be certain that both loops run
+    # equally often, since a pop from an empty list is an error that would vanish.
     for backward in loops:
         region: Region = backward.attrs["region"]
         for index, argument in enumerate(region.body.feeds[: len(backward.dtypes)]):
@@ -148,6 +157,8 @@ def _always_saved(loop: Node, index: int) -> Output | None:
 def mirrors(backward: Node, forward: Node) -> bool:
     """Returns whether a loop counts down to zero from the number of iterations of another."""
     region: Region = backward.attrs["region"]
+    # The forward loop counts its iterations up from zero in a variable of its own, the backward loop counts down from
+    # that number to zero: the form in which gradients of loops are built.
     test = region.condition.fetches[0].node
     if test.type != "Greater" or test.constant(1) is None or test.constant(1) != 0:
         return False

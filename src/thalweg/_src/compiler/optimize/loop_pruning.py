@@ -15,6 +15,8 @@ def narrow(step: StepGraph) -> None:
         uses.update(predicate for predicate, _ in node.guard)
     replaced: dict[Output, Output] = {}
     moved: dict[Node, Node] = {}
+    # Uses are counted once and kept up to date as loops lose inputs: an earlier loop sees at once that the later one no
+    # longer takes its result.
     for loop in reversed(step.nodes):  # a later loop may be the only one that needs a result of an earlier one
         if loop.type == "_While":
             _propagate_constants(loop)
@@ -43,6 +45,8 @@ def _narrowed(loop: Node, used: set[int], replaced: dict[Output, Output]) -> Nod
     """Returns an equivalent loop with fewer variables and captures, if there is one."""
     region: Region = loop.attrs["region"]
     arguments, count = region.body.feeds, len(loop.dtypes)
+    # A variable whose next value is its argument never changes: it becomes a captured value, and its result is its
+    # initial value. A loop that would be left without variables stays as it is.
     fixed = {i for i in range(count) if region.body.fetches[i] == Output(arguments[i], 0)}
     needed = _needed(region, used | _with_effects(region))
     variables = [i for i in range(count) if i in needed and i not in fixed]
@@ -68,6 +72,9 @@ def _needed(region: Region, results: set[int]) -> set[int]:
     """Returns the arguments that the condition and some results depend on, over any number of iterations."""
     index_of = {argument: i for i, argument in enumerate(region.body.feeds)}
     count = len(region.body.fetches)
+    # A variable is live if the condition, a used result or the next value of a live variable depends on it. The fixed
+    # point is reached after as many rounds as there are variables in a chain, usually two; variables that only need
+    # each other stay dead, which a single pass over consumers would not find.
     needed: set[int] = set()
     extended = set(results)
     while extended != needed:

@@ -64,6 +64,10 @@ class _Lowering:
 
     def run(self) -> None:
         step = self._step
+        # References are found first, for all nodes: which variable an output refers to, and the update that returned
+        # it. Then each node is rewritten in place by what its original inputs referred to, while inputs of others
+        # already point to handles. Reads are added with fractional orders between the consumer and what precedes it,
+        # and sorted in at the end.
         inputs_of = {node: list(node.inputs) for node in step.nodes}
         for node in step.nodes:
             self._find_refs(node)
@@ -81,6 +85,9 @@ class _Lowering:
 
     def _find_refs(self, node: Node) -> None:
         """Finds the references that a node returns, from the variable on: each comes from the first input."""
+        # Updates return the reference they take, so that a step may contain a chain of thousands; it is followed
+        # without recursion, back to the variable or to a reference already found. A cycle through a loop ends the walk
+        # as well.
         chain: dict[Node, None] = {}
         while not _is_variable(node) and _returns_ref(node) and node.inputs and node not in chain:
             chain[node] = None
@@ -132,6 +139,9 @@ class _Lowering:
         elif definition.facts.control_flow and definition.on_handles is not None:
             self._lower_control_flow(node, inputs, definition.on_handles)
         else:
+            # Where a reference is expected the handle is passed; elsewhere the value is read just for this consumer. An
+            # update that takes the result of another one must come after it: values ordered them, handles do not, so a
+            # control edge does.
             updates = []
             for position, output in enumerate(inputs):
                 ref = self._refs.get(output)
@@ -178,6 +188,9 @@ class _Lowering:
 
     def _read(self, ref: _Ref, consumer: Node) -> Node:
         """Returns a read for a consumer of a reference; consumers without control inputs share that of an update."""
+        # When a consumer reads a reference depends on what it waits for, so that consumers with different control
+        # inputs may see different values and need reads of their own. Those that only wait for the update itself all
+        # see its result.
         shared = ref.update is not None and not (set(consumer.controls) - {ref.update})
         key = (ref.update,) if shared else (consumer, ref.handle)
         if key not in self._reads:
@@ -203,6 +216,10 @@ class _Lowering:
 
     def _read_after_updates(self, snapshots: dict[Node, None]) -> None:
         """Gives consumers of a snapshot that depend on an update of its variable a read of their own."""
+        # A snapshot is the one read that consumers without order share. In TensorFlow it is an alias of the buffer, so
+        # that a consumer behind an update sees the updated value. Such consumers get a read of their own, after all
+        # their other inputs; the others keep the snapshot, which costs no copy unless an update runs while it is in
+        # use.
         writers: dict[Node, list[Node]] = {}
         for node in [node for node in self._step.nodes if node.facts.writes]:
             for variable in {_variable_of(handle) for handle in _handles(node)}:
@@ -314,6 +331,8 @@ def _forwarded(
 
     updates: what it waits for
     """
+    # A read inside of a branch or loop needs the handle there, through the same Switch or Enter as the value. One
+    # forwarding node per branch or loop serves all readers in it.
     inputs, frame = [handle, *node.inputs[1:]], node.attrs.get("frame_name")
     for other in consumers.setdefault(handle.node, []):
         if other.type == node.type and other.inputs == inputs and other.attrs.get("frame_name") == frame:

@@ -39,6 +39,8 @@ def _keep_pooling_indices(step: StepGraph) -> None:
     for grad, pool in matches(step, Pattern("MaxPoolGrad", ANY, Pattern("MaxPool"))):
         if pool.dtypes[0] not in dtypes.FLOATING or grad.inputs[0] != pool.inputs[0]:
             continue
+        # Both take the same x, so that the maxima are the same. The indices are a by-product of the forward kernel;
+        # without them the gradient would search each window again.
         if pool not in rewrite.nodes:
             outputs = {"dtypes": [pool.dtypes[0], dtypes.int64], "shapes": [pool.shapes[0]] * 2}
             rewrite.replace(pool, pool.like("_MaxPoolIndexed", pool.inputs, pool.attrs, **outputs))
@@ -86,6 +88,8 @@ def _pool_before(step: StepGraph, peel: Callable[[Node, Node], Peeled]) -> None:
     """Moves a pool before a monotonic node, which then processes, say, a quarter of the values."""
     uses, rewrite = Uses(step), Rewrite(step)
     for (pool,) in matches(step, _POOL):
+        # max(f(a), f(b)) = f(max(a, b)) if f never decreases. The node before the pool goes, so nothing else may need
+        # its value.
         pooled = pool.inputs[0]
         if pooled in step.fetches or pooled.node in step.targets or pool.controls:
             continue

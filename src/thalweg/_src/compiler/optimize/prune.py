@@ -22,7 +22,7 @@ def prune(
 ) -> StepGraph:
     """Copies the subgraph that a step needs; no later pass sees anything else.
 
-    members: the operations that others wait for; by default all
+    members: the operations that control edges may wait for, by default all; others are effects of the caller
     """
     fed = {tensor: _feed_node(index, tensor) for index, tensor in enumerate(feeds)}
     needed = _needed(fed, fetches, targets, members)
@@ -44,11 +44,16 @@ def prune(
         feed = fed.get(tensor)
         return Output(nodes[tensor.op], tensor.value_index) if feed is None else Output(feed, 0)
 
+    # Operations are visited in program order, but inputs and control inputs are filled in afterwards: those of a loop's
+    # Merge come later in that order. A control input that was not needed by itself is dropped here; in a function it is
+    # an effect that the caller of the function waits for.
     gates: dict[tuple[Node, ...], Node] = {}
     for operation, node in nodes.items():
         node.inputs = [output(tensor) for tensor in operation.inputs]
         node.controls = [nodes[control] for control in operation.control_inputs if control in nodes]
         if len(node.controls) > _MANY:
+            # An initializer waits for thousands of operations, and each of as many others waits for it: through one
+            # node these are a sum of edges instead of a product.
             node.controls = [_gate(gates, tuple(node.controls), node)]
     step = StepGraph(
         [*fed.values(), *nodes.values(), *gates.values()],
@@ -89,6 +94,8 @@ def _needed(
         awaited = [c for c in controls if not (c.outputs and all(t in fed for t in c.outputs))]
         return [*(tensor.op for tensor in operation.inputs if tensor not in fed), *awaited]
 
+    # The walk ends at fed tensors: neither what computes them nor what that waits for is run. A target runs even if all
+    # its outputs are fed, since the client asks for its effect.
     return reachable([*(tensor.op for tensor in fetches if tensor not in fed), *targets], predecessors)
 
 
@@ -104,5 +111,7 @@ def needed_feeds(
 
     fetched = set(elements)
     roots = [element.op if isinstance(element, Tensor) else element for element in fetched - feeds]
+    # An operation that an earlier part of a partial run has executed ends the walk: its results are there, so feeds
+    # that only it needs are not asked for again.
     operations = reachable(roots, predecessors).difference(done)
     return feeds & {*fetched, *(tensor for operation in operations for tensor in operation.inputs)}, operations

@@ -23,6 +23,10 @@ _START = "_CollectiveStart"
 
 def fuse_all_reduce(partitions: dict[str, StepGraph]) -> None:
     """Fuses the reductions of partitions with other tasks, and puts all collectives of each group in order."""
+    # Tasks agree on nothing while they compile, so that every decision follows from what is the same at all of them:
+    # order of nodes, static shapes, attributes. All collectives of a group form one chain: tasks that started them in
+    # different orders would wait for each other. Those with known shapes are announced at the start of the step, with a
+    # description that is compared, so that different programs fail instead of hanging.
     graphs = [graph for graph in partitions.values() if not graph.is_unstructured]
     if not any(node.type == _START for graph in graphs for node in graph.everything()):
         return
@@ -97,6 +101,9 @@ def _fuse(graph: StepGraph, ancestors: dict[Node, frozenset[Node]]) -> None:
 
 def _buckets(starts: list[Node], ancestors: dict[Node, frozenset[Node]]) -> list[list[Node]]:
     """Groups what can be reduced together: values that do not depend on each other, in the order of their nodes."""
+    # Values in one bucket must have the same blocking ancestors, transfers from other devices of this task followed:
+    # the bucket starts when its last value is there, and must not wait for something that a member's consumers compute.
+    # The first bucket is small, so that communication starts early in the backward pass; later ones amortize latency.
     buckets: list[list[Node]] = []
     open_buckets: dict[Any, tuple[list[Node], int]] = {}
     filled: set[Any] = set()
@@ -141,6 +148,8 @@ def _is_owned(start: Node, graph: StepGraph) -> bool:
     if start.attrs["action"] != "reduce":
         return False
     output = start.inputs[0]
+    # In place means without a copy of the largest tensors of the step. That is safe only if nothing else can see the
+    # buffer: no other consumer, no fetch, no view, and nothing that may return a constant or its own input.
     facts, uses = output.node.facts, [node for node in graph.nodes for value in node.inputs if value == output]
     is_new = facts.traceable and not (facts.stateful or facts.forwards or facts.view or facts.shape_only)
     is_computed = any(producer.type != "Const" for producer, _ in output.node.inputs)

@@ -15,6 +15,9 @@ from thalweg._src.graph.op_def import OPS
 
 def stored_values(nodes: Iterable[Node]) -> set[Output]:
     """Returns the values that stateful nodes of a graph store, directly or through identities and reshapes."""
+    # Rounding a value once on its way to a computation costs accuracy there; rounding what is stored would change the
+    # state of the model in each step. So the walk goes from what stateful nodes take back through nodes that only
+    # forward it.
     stored: set[Output] = set()
     for node in nodes:
         if node.definition.stateful and node.type != "_While" and "Apply" not in node.type:

@@ -81,6 +81,9 @@ def lower_collectives(partitions: dict[str, StepGraph], is_connected: bool) -> N
 
     is_connected: whether this process is a task of a cluster, so that members may be at other tasks
     """
+    # All rewrites of a graph are applied together at the end, since the value of one collective may be the result of
+    # another: then the replaced output is followed to its replacement. The fractions order collectives in the same way
+    # at all tasks, as their start order must be, without moving them past other nodes.
     instances = _instances(partitions)
     rewrites: dict[int, Rewrite] = {}  # a collective may use the result of another
     for number, instance in enumerate(instances, 1):
@@ -197,6 +200,9 @@ class _Lowering:
 
     def lower(self) -> None:
         """Replaces each member by the result on its device."""
+        # Every value goes to the root and the result back from it: with devices of one task this is a copy in memory,
+        # and other tasks see a single participant. A source of a broadcast that is not the root sends its value there
+        # first.
         action, instance, root = _ACTIONS[self._instance.node.type], self._instance, self._root
         if action == "broadcast":
             source = next((member for member in instance.members if member.is_source), None)

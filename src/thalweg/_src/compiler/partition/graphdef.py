@@ -143,6 +143,8 @@ class _Writer:
     # -- loops --------------------------------------------------------------------------------------------------------
 
     def _write_loop(self, loop: Node) -> None:
+        # The inverse of functionalization. A node without inputs in a body would run once in the outermost frame; a
+        # control input from the frame's pivot puts it inside.
         region, count, name = loop.attrs["region"], len(loop.dtypes), loop.name
         controls = self._controls(loop, loop.guard)
         initial = [self.refs[output] for output in loop.inputs[:count]]

@@ -34,6 +34,9 @@ def assign_memory(step: StepGraph, is_fetched_to_host: bool = True) -> None:
 
     is_fetched_to_host: whether fetched values are copied to the host; otherwise they stay where they are
     """
+    # In topological order, since whether a node runs on the host depends on where its inputs are. Copies are added
+    # where a value is needed in the other memory, at most one per value and direction, right after the node that
+    # computes it, so that a copy to the host starts long before it is waited for.
     memory = _Memory(step)
     for node in list(step.nodes):
         memory.visit(node)
@@ -103,6 +106,9 @@ class _Memory:
 
     def _visit_loop(self, node: Node) -> None:
         """Keeps the counters of a loop on the host, and its other variables on the device."""
+        # A loop reads its condition on the host in every iteration. With counters on the host that takes no
+        # synchronization with the device: the host runs ahead and only submits work. A variable must be on one side
+        # throughout, so that what the body computes on the other side is copied at its end.
         region, count = node.attrs["region"], len(node.dtypes)
         sides = [_is_counter(node, i) for i in range(count)] + [on_host(output) for output in node.inputs[count:]]
         node.inputs = [
@@ -124,6 +130,8 @@ class _Memory:
             graph.prune_and_sort()
 
     def _runs_on_host(self, node: Node) -> bool:
+        # Only integers and booleans, and only if all inputs that are not constants are on the host already: pulling an
+        # input from the device would be the synchronization that this avoids.
         definition = node.definition
         if definition.stateful or definition.waits or not node.inputs or not node.dtypes:
             return False

@@ -21,6 +21,9 @@ def merge_transfers(partitions: dict[str, StepGraph]) -> None:
     """Merges the transfers between partitions of different tasks; those in branches and loops stay as they are."""
     if len(set(map(task_of, partitions))) < 2:
         return
+    # Two sends merge only if their receives exist and are unconditional, since one message is sent and received as a
+    # whole. Equal blocking ancestors on the sender make the merged send ready exactly when the last of its values is;
+    # on the receiver each consumer then waits for the whole message, of which all tensors arrive together.
     receives = {
         (node.attrs["send_device"], device, node.attrs["tensor_name"]): node
         for device, partition in partitions.items()

@@ -30,6 +30,9 @@ def partition(step: StepGraph, devices: Devices, lossy: bool = False) -> dict[st
             "Control flow that was not built by tf.cond or tf.while_loop cannot run on several devices: "
             f"{', '.join(names)}."
         )
+    # Loops come first: afterwards each node of the step, loops included, is on one device. Then every edge between
+    # devices becomes a transfer, and what is needed on each device is what its fetches, targets and needed sends depend
+    # on.
     _cut_loops(step, devices, "", lossy)
     positions = {name: [i for i, (node, _) in enumerate(step.fetches) if devices[node] == name] for name in names}
     fetches = {name: [step.fetches[i] for i in positions[name]] for name in names}
@@ -51,6 +54,9 @@ def _split(step: StepGraph, cut: _Cut, needed: dict[str, list[Output]]) -> dict[
     fetches = {name: [cut.at(output, name) for output in outputs] for name, outputs in needed.items()}
     targets = {name: [node for node in step.targets if cut.devices[node] == name] for name in needed}
     roots = [*(node for outputs in fetches.values() for node, _ in outputs), *(n for t in targets.values() for n in t)]
+    # A send has no consumer on its device, so it must be a target; but only if the value is used in the end: cutting a
+    # node that turns out to be dead has added transfers for it. A send without its receive would wait in the
+    # rendezvous.
     for node in cut.needed_sends(roots):
         targets[cut.devices[node]].append(node)
     graphs = {name: StepGraph([], [], fetches[name], targets[name]) for name in needed}
@@ -93,6 +99,10 @@ def _cut_loop(
     loop: Node, spread: list[str], devices: Devices, prefix: str, replaced: dict[Output, Output], lossy: bool
 ) -> list[Node]:
     """Returns one loop per device; together they are equivalent to the original one."""
+    # Each device runs all iterations with the variables whose next values it computes. It knows when to stop since the
+    # condition is computed on one device, and the others receive it in each iteration like any other value. Captured
+    # values enter on each device that uses them. The prefix makes the keys of transfers differ from those of other
+    # loops.
     region: Region = loop.attrs["region"]
     count, arguments = len(loop.dtypes), region.body.feeds
     for graph, key in zip(region.graphs(), ("condition/", "body/")):
@@ -173,6 +183,8 @@ class _Cut:
 
     def at(self, output: Output, device: str) -> Output:
         """Returns an output on a device: the output itself, a copy of a constant, or the received value."""
+        # One transfer per value and destination: later consumers there share the receive. A constant without control
+        # inputs is cheaper to have twice than to send.
         producer, index = output
         source = self.devices[producer]
         if source == device:
@@ -213,6 +225,8 @@ class _Cut:
             if output not in self._narrowed:
                 self._narrowed[output] = self._add(narrow(output, here), source)
             output = Output(self._narrowed[output], 0)
+        # Both ends have the guard of the value, with its predicates on their own devices: a receive in a branch that
+        # was not taken would wait for a value that is never sent.
         sent = self._add(send(output, key, source, device, after, here), source)
         received = self._add(receive(output, key, source, device, there), device)
         self._sends[received] = sent

@@ -141,6 +141,9 @@ class CostModel:
         seconds: of the same step untraced, if it runs on one CPU device; with it the overhead of tracing, which is
             large for small nodes, is subtracted (an accelerator is timed by events on its stream)
         """
+        # A measurement counts for the node by name and, more generally, for its type with these shapes. Tracing adds
+        # the same overhead to each node: what the traced nodes of a device sum up to beyond the untraced step is
+        # divided among them.
         node_of = {node.name: node for node in nodes}
         traced = [
             (device_type(d.device), stats, *_timed(stats)) for d in step_stats.dev_stats for stats in d.node_stats

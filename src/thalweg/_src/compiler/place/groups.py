@@ -62,6 +62,9 @@ class DisjointSets:
 
 def colocate(step: StepGraph) -> DisjointSets:
     """Merges nodes that name the same colocation class, and nodes that use a resource with its handle."""
+    # A resource lives on one device, and only kernels there can reach it: every user of a handle is on the device of
+    # the handle, also through the arguments and results of loops. What the user colocates by name is joined in the same
+    # sets.
     sets = DisjointSets()
     nodes = dict.fromkeys(step.everything())
     by_name = {node.name: node for node in nodes}
@@ -111,6 +114,8 @@ def constrain(
     nodes: list[Node], devices: Sequence[str], device_types: DeviceTypes, soft: bool, notes: list[str]
 ) -> Group:
     """Returns a group with its feasible devices; raises if there are none."""
+    # Feasible is what has kernels for all nodes of the group and matches the merged request. Soft placement gives up
+    # the request, never the kernels.
     requested = _request(nodes, devices, device_types, soft, notes)
     types = kernels(nodes, device_types)
     able = [name for name in devices if device_type(name) in types]
@@ -151,6 +156,7 @@ def _request(group: list[Node], devices: Sequence[str], device_types: DeviceType
 
     An operation that uses a resource runs where the resource is, whatever device it requests.
     """
+    # Users of a handle come last: the variable's own request counts first, and theirs cannot contradict it.
     requested, asker = "", group[0]
     for node in sorted(group, key=_uses_handle):
         if not node.device or node.device == requested:

@@ -44,6 +44,8 @@ class _PartialSchedule:
             return
         if self.is_deferred(unit) and any(value.readers for value in self.problem.outputs[unit]):
             return  # its first consumer places it
+        # The group's first unit decides for all of its units: earliest finish time over the feasible devices, and the
+        # earlier start if two finish at once. Deferred producers are then placed beside it, and run before it.
         device = self.device(unit)
         if device == _UNASSIGNED:
             group = self.problem.group_of[unit]
@@ -93,6 +95,8 @@ class _PartialSchedule:
         busy = self._busy[place]
         if not busy or ready >= busy[-1][1]:
             return ready, ready + seconds
+        # HEFT's insertion: a short unit may run in a gap that was left while a device waited for a transfer. The number
+        # of gaps that are examined is bounded, since long schedules would take quadratic time otherwise.
         if self._insert and seconds > 0:
             at = bisect.bisect_right(busy, (ready, math.inf))  # the first that starts later
             free = max(ready, busy[at - 1][1]) if at else ready
@@ -129,6 +133,8 @@ def critical_path_assignment(problem: Problem) -> list[int]:
     pairs = [(a, b) for a in range(len(problem.devices)) for b in range(len(problem.devices)) if a != b]
     latency = problem.segment + sum(problem.latency[a][b] for a, b in pairs) / max(len(pairs), 1)
     per_byte = sum(problem.per_byte[a][b] for a, b in pairs) / max(len(pairs), 1)
+    # Units are in topological order, so that backwards all readers of a unit have their rank already. Times and
+    # transfers are means over devices and links, as no device is chosen yet; inside of a group nothing is transferred.
     rank = [0.0] * len(problem.units)
     for unit in range(len(rank) - 1, -1, -1):
         group = problem.group_of[unit]

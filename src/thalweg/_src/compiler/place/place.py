@@ -49,6 +49,9 @@ def place(
     if len(devices) == 1 and not any(node.device for node in step.everything()):
         placement.devices = dict.fromkeys(step.nodes, devices[0])  # the common case: nothing to choose
         return placement
+    # The default needs neither costs nor a simulation: each group by itself takes its first device. Other placers see
+    # one problem with all groups, in which grouped updates are split, so that each variable can go to a device of its
+    # own; state of earlier steps stays where it is, since it cannot move.
     if placer in ("", DEFAULT) or step.is_unstructured:
         for nodes in gather(step.everything(), colocate(step)):
             if nodes[0].type != "_Arg" or len(nodes) > 1:
@@ -98,6 +101,8 @@ def _apply_placer(problem: Problem, placer: str, placement: Placement) -> None:
 
 def _place_feeds(step: StepGraph, placement: Placement, host: str) -> None:
     """Places each feed, and each unplaced constant, on the device of its first consumer, which sends it to others."""
+    # The first consumer in program order decides; further devices get the value by a transfer or, for a constant, a
+    # copy.
     for node in step.nodes:
         for producer, _ in node.inputs:
             if producer.type in _ANYWHERE:
@@ -117,6 +122,9 @@ def _place_loops(step: StepGraph, devices: dict[Node, str]) -> None:
             _place_loops(graph, devices)
         inside = dict.fromkeys(devices[n] for graph in region.graphs() for n in graph.nodes if n.type not in _ANYWHERE)
         arguments = region.body.feeds
+        # A loop runs on every device of its nodes (see partition); `devices[loop]` is the one that decides. Arguments
+        # follow the computation of their next value, since that is what would be sent in every iteration otherwise, not
+        # the initial one.
         if inside:
             devices[loop] = next(iter(inside))
         decided = _device_of(region.condition.fetches[0], devices)
@@ -145,6 +153,9 @@ def _inside(loop: Node) -> Iterable[Node]:
 
 def _join_loops(step: StepGraph, sets: DisjointSets, device_types: DeviceTypes) -> list[Node]:
     """Colocates each loop with its body; returns those that cannot be, or whose body requests devices."""
+    # A loop that is spread over devices sends its condition in each iteration, which a placer that moves single groups
+    # cannot see as one cost. So a loop with its body is one group, unless the user asked for devices inside of it or no
+    # device has kernels for all of it.
     types: dict[object, set[str]] = {}
     requesting: set[object] = set()
     everywhere = {name for node in step.everything() if node.type == "_While" for name in device_types(node)}
@@ -173,6 +184,8 @@ def _groups(
     step: StepGraph, devices: Sequence[str], device_types: DeviceTypes, soft: bool, notes: list[str]
 ) -> list[Group]:
     """Returns the groups of a step; feeds and constants follow their consumers and are in none."""
+    # Groups of loops that stay apart are fixed on their preferred devices, and the loop where its condition then is:
+    # what happens per iteration is not for a placer that counts each node once to trade.
     sets = colocate(step)
     apart = _join_loops(step, sets, device_types)
     outside = set(step.nodes)
@@ -203,6 +216,8 @@ def _follows(node: Node, outside: set[Node]) -> bool:
 def _fix_state(groups: Sequence[Group], state_devices: dict[str, str]) -> None:
     """Fixes state on the device where earlier steps left it, and variables where any step would look for them first."""
     for group in groups:
+        # A variable that this step only initializes is read by later steps, each of which is placed by itself: all of
+        # them must look for it on the same device, so that it is fixed by a rule that does not depend on the step.
         names = [node.name for node in _stateful_nodes(group)]
         device = next((state_devices[name] for name in names if name in state_devices), None)
         if device in group.feasible:

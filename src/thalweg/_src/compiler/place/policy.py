@@ -111,6 +111,9 @@ def learn(
         learner.learn(simulated, _BATCH)
     best, seconds = simulated.best, 0.0
     if measure is not None and problem.groups:
+        # The simulator is wrong in ways that a search exploits, and a real step is too slow for many trials. So the
+        # policy learns in the simulator, is centred on the best of a few measured placements, and continues on real
+        # steps.
         measured = Trials(problem, trials, measure)
         for start in (critical_path(problem), local_search(problem, seed, budget)):
             measured.cost(tuple(problem.assignment(start)))
@@ -187,6 +190,9 @@ class _Learner:
         rounds = 4 * max(trials.left, 0) // batch
         while trials.left > 0 and rounds > 0:
             rounds -= 1
+            # REINFORCE: the gradient of log p(sample) is onehot - probabilities, weighted by how much faster the sample
+            # is than its batch. Normalized by the deviation of the batch, the step size does not depend on the unit of
+            # time.
             probabilities = np.exp(self.logits - self.logits.max(axis=1, keepdims=True))
             probabilities /= probabilities.sum(axis=1, keepdims=True)
             draws = (self._rng.random((batch, len(self.sets), 1)) > probabilities.cumsum(axis=1)[None]).sum(axis=2)

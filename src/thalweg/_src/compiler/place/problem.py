@@ -68,6 +68,9 @@ class Problem:
         self.persistent = [0] * len(self.all_groups)
         self.units: list[Node] = []
         self.group_of: list[int] = []
+        # Reads and feeds that are there when the step starts are numbered first. Numbers are topological, and in the
+        # simulator a device runs its units by number: reads in the middle of the program would wait for computation
+        # that they do not need.
         early = _available_at_start(step.nodes)
         for node in sorted(step.nodes, key=lambda node: node not in early):
             group = index_of.get(node)
@@ -115,6 +118,7 @@ class Problem:
             else:
                 values[output].fetched = True
 
+        # A control dependency is a value of no bytes, and a predicate is an input: both cost latency across devices.
         for unit, node in enumerate(self.units):
             needed = dict.fromkeys(node.inputs)
             needed.update((predicate, None) for predicate, _ in node.guard)

@@ -58,6 +58,8 @@ def local_search(problem: Problem, seed: int = 0, budget: int = BUDGET) -> Choic
 
     If the budget allows for all choices, the search is exhaustive and the result is the optimum.
     """
+    # Moving single groups alone cannot leave a local optimum in which neighbours hold each other: each of them would
+    # add transfers. So clusters of groups that exchange many bytes move as a whole, at several scales.
     trials = Trials(problem, budget)
     movable = [group.index for group in problem.groups]
     if math.prod(len(problem.feasible[index]) for index in movable) <= trials.left:
@@ -81,6 +83,8 @@ def _anneal(trials: Trials, sets: Sequence[Sequence[int]], rng: np.random.Genera
     problem = trials.problem
     here, cost = trials.best, trials.best_cost
     total, attempts = trials.left, 4 * trials.left
+    # Large clusters are drawn more often than single groups, but not in proportion, since their moves rarely pay. The
+    # temperature is relative to the time of the step and falls to zero before the trials end: the rest is descent.
     weights = np.sqrt([len(members) for members in sets])
     weights /= weights.sum()
     while trials.left > 0 and attempts > 0:
@@ -111,6 +115,8 @@ def moved(problem: Problem, assignment: Sequence[int], members: Sequence[int], p
 
 def clusters(problem: Problem, count: int) -> list[list[int]]:
     """Partitions the movable groups into about `count` clusters, merging small ones that exchange most bytes."""
+    # Agglomerative clustering: the pairs with most traffic first, as long as the merged cluster has no more than one
+    # and a half times its share of the work, so that clusters can be balanced over devices.
     sets, work = DisjointSets(), problem.work()
     most = 1.5 * sum(work[group] for group in problem.groups) / count
     size = {group: work[group] for group in problem.groups}

@@ -116,6 +116,9 @@ class _Segments:
         masks = [0] * len(where)  # one bit per transfer among the ancestors
         segment_of = [0] * len(where)
         arriving: dict[tuple[int, int], tuple[int, list[int]]] = {}  # (value, device): its bit and its waiting segments
+        # A transfer is a bit, and the set of transfers among a unit's ancestors on its device is its mask. Equal masks
+        # on one device are one segment, as equal blocking ancestors are in generated code: such units run without
+        # waiting in between.
         for unit, here in enumerate(where):
             mask, before, awaited = 0, [], []
             for producer, value in problem.inputs[unit]:
@@ -175,6 +178,9 @@ class _Run:
         self._now = 0.0
 
     def schedule(self) -> Schedule:
+        # Two kinds of events: a segment may start (in seconds), and a piece ends (on the clock of its core pool). Only
+        # the first end of each pool has to be looked at, converted by the present pace; on a tie ends come first, which
+        # frees cores for what starts at the same moment.
         waits, device = self._segments.waits, self._segments.device
         self._events = [(0.0, segment) for segment, count in enumerate(waits) if not count]
         events = self._events
@@ -242,6 +248,7 @@ class _Run:
         """Sets the times of the units of a piece, sends the outputs of the last one, and starts the next piece."""
         problem, segments, now = self._problem, self._segments, self._now
         units, device = segments.units[segment], segments.device[segment]
+        # The times of single units are interpolated within the piece: it took longer than its work by one factor.
         begun, work, first = self._begun[segment]
         scale = (now - begun) / work if work else 0.0
         pieces = units[first : self._next[segment]]
@@ -273,6 +280,8 @@ class _Run:
 def _peaks(schedule: Schedule) -> dict[str, int]:
     """Returns peak memory by liveness: a buffer lives from the start of its producer to the end of its last reader."""
     problem, assignment, ends = schedule.problem, schedule.assignment, schedule.ends
+    # A buffer exists on each device that uses it: at the producer until its readers there and all transfers have ended,
+    # at another device from the arrival on. A view extends the life of the buffer that it is a view of.
     where = [assignment[group] if group >= 0 else 0 for group in problem.group_of]
     alive: dict[tuple[int, int], list[float]] = {}  # (buffer, device) -> [bytes, from, to]
     buffer_of: dict[int, int] = {}  # unit that is a view -> its buffer

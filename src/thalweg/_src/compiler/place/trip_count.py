@@ -20,6 +20,8 @@ def trip_count(loop: Node, unknown: int) -> int:
 
 def _bound(loop: Node, condition: Output) -> int | None:
     """Returns how often a condition holds: for a conjunction, the smaller number."""
+    # For i = first, first + step, ... the test i < limit holds ceil((limit - first) / step) times, and i <= limit holds
+    # as often as i < limit + 1. All four numbers must be constants; in a nested loop they may be captured ones.
     node = _through_views(condition).node
     if node.type == "LogicalAnd":
         bounds = [bound for bound in (_bound(loop, output) for output in node.inputs) if bound is not None]

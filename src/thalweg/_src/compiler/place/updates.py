@@ -28,6 +28,8 @@ def split_updates(step: StepGraph) -> Shares:
 
 def merge_updates(step: StepGraph, shares_of: Shares, devices: dict[Node, str]) -> None:
     """Merges the updates that are placed on the same device."""
+    # Shares on one device become one update again, since a grouped kernel is one launch for all variables. If all of
+    # them are on one device, that is the original node.
     joined: dict[Node, list[Node]] = {}
     for update, singles in shares_of.items():
         members: dict[str, list[int]] = {}

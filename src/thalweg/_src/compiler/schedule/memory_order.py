@@ -34,6 +34,9 @@ class _GlobalGraph:
         self._device_of = {node: name for name, partition in partitions.items() for node in partition.nodes}
         self._roots = [node for partition in partitions.values() for node in partition.roots()]
         self._limited = set(limited)
+        # Dependencies across all devices: a receive comes after its send. With orders that are projections of one
+        # topological order of this graph, no two devices can wait for each other. On devices that are reordered,
+        # effects stay in program order, since they may be visible to each other without an edge.
         self.before: dict[Node, set[Node]] = {node: set(node.predecessors()) for node in self.nodes}
         sends = {transfer_key(node): node for node in self.nodes if node.type == "_Send"}
         for node in self.nodes:
@@ -55,6 +58,8 @@ class _GlobalGraph:
 
         Nodes of other devices run as soon as they are ready. Without ranks, the node that adds least memory runs next.
         """
+        # List scheduling. The key of a ready node changes when it becomes the last reader of a buffer; it is then
+        # pushed again with the smaller key, and the stale entry is skipped when it comes up.
         gain = _Gain(buffers, self._device_of, self._limited) if buffers is not None else None
         left = {node: len(before) for node, before in self.before.items()}
         followers: dict[Node, list[Node]] = {node: [] for node in self.nodes}
@@ -130,6 +135,9 @@ def linearize(partition: StepGraph, order: Sequence[Node]) -> None:
 
     The executor runs other nodes while a node blocks, so control edges tie each blocking node to its neighbours.
     """
+    # A node that blocks lets the executor run any segment that is ready. To keep the order, each blocking node waits
+    # for the last node before it, and each later node for all blocking ones before it, unless other edges say so
+    # already: the masks hold the blocking ancestors as bits.
     partition.nodes = list(order)
     waiting: list[Node] = []
     bit: dict[Node, int] = {}

@@ -118,6 +118,9 @@ def plan_memory(
     costs = costs or CostModel()
     limits = {name: limit for name, limit in (limits or {}).items() if name in partitions}
     notes: list[str] = []
+    # Two independent means. Deferring receives never lengthens the simulated step and never raises a peak, so it is
+    # always tried. Reordering gives up program order and overlap, so it is the last resort, for devices over their
+    # limit alone.
     is_open = (len(partitions) > 1 or bool(limits)) and _can_be_ordered(partitions)
     if is_open and len(partitions) > 1:
         late = _defer_receives(partitions, costs)
@@ -221,6 +224,9 @@ class _DeferredReceives:
 
     def defer(self) -> int:
         """Defers all Recvs at once, to their latest start or to their consumers; if that is rejected, one by one."""
+        # Together first, since receives that compete for the same memory help only when all of them move, and since
+        # each trial costs a simulation of the whole step. The latest anchor comes first; the other one is right before
+        # the consumer.
         for variant in (0, -1):
             anchors = {node: choices[variant] for node in self._large if (choices := self._anchors(node))}
             if anchors and self._accepts(anchors):
@@ -238,6 +244,8 @@ class _DeferredReceives:
 
     def _accepts(self, anchors: Mapping[Node, Node]) -> bool:
         """Adds control edges from the anchors; reverts them unless no peak gets higher and every Recv starts later."""
+        # A trial is made in place and undone: the control edges and the order of the partitions are all that it
+        # changes.
         changed = {node.attrs["recv_device"] for node in anchors}
         orders = {name: self._partitions[name].nodes for name in changed}
         for node, anchor in anchors.items():
@@ -268,6 +276,8 @@ class _DeferredReceives:
 
     def _anchors(self, node: Node) -> list[Node]:
         """Returns nodes that a Recv may wait for: the last to end before its tensor must be, or is, consumed."""
+        # A receive may wait for a node that ends at least one transfer time before the value must be there, and that
+        # does not depend on the receive itself: the bit of the receive among the ancestors of a segment says so.
         timeline = self._best
         consumers = [timeline.item_of[consumer] for consumer in self._consumers[node]]
         if not consumers:
@@ -307,6 +317,8 @@ def _fit(
     buffers = _buffers(partitions, costs)
     best = {name: estimates[name] for name in over}
     clock = Clock(partitions, costs)
+    # Candidates come in the order of how much they change. The first that fits is made final by control edges and then
+    # checked once more with transfers: on the timeline a device may hold what another one has not taken yet.
     for order_of in orders(partitions, buffers, list(over)):
         tried = {name: buffers[name].estimate(order) for name, order in order_of.items()}
         if all(tried[name].peak <= limits[name] for name in over):

@@ -95,6 +95,8 @@ class Buffers:
             self.stays |= {buffer for node in graph.nodes if node.type == "_Arg" for buffer in self.gives[node]}
 
     def _add(self, node: Node, device: str) -> None:
+        # Buffers are reference-counted as the runtime does: a value lives until its last reader has run. A view has no
+        # buffer of its own but keeps that of its base alive, so that readers of the view are readers of the base.
         needed = [*node.inputs, *(predicate for predicate, _ in node.guard)]
         self.takes[node] = list(dict.fromkeys(self._of[output] for output in needed if output in self._of))
         for buffer in self.takes[node]:
@@ -130,6 +132,8 @@ class Buffers:
                 self.readers.append([])
 
     def _add_loop(self, loop: Node, device: str) -> None:
+        # While a loop runs it needs what its body needs at most, in addition to what it carries. The initial values are
+        # released by the first iteration already; captured values stay until the end.
         graphs = loop.attrs["region"].graphs()
         inner = [Buffers(graph, device, self.costs, inside=True) for graph in graphs]
         self.extra[loop] = max(buffers.estimate(graph.nodes).peak for buffers, graph in zip(inner, graphs))
@@ -160,6 +164,8 @@ class Buffers:
 
         until: for each Send, the node that starts when the tensor has arrived on the other device
         """
+        # Two passes: the first finds the peak with additions alone, for orders are estimated by the hundred; only the
+        # order that is reported has its live tensors collected.
         sizes = self.sizes
         held, most, at = 0, 0, -1
         for position, (node, before, after) in enumerate(self._lives(order, until or {})):

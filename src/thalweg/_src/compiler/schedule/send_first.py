@@ -14,6 +14,8 @@ _FIRST = -5e8  # position after the feeds and before all operations of the graph
 
 def send_first(graph: StepGraph) -> None:
     """Moves sends of feeds, and of variables that are not written before, to the start of a partition."""
+    # A node only moves together with all its ancestors, and only if these take no time: feeds, handles, and reads of
+    # variables that nothing writes before the read in program order. Then each of them returns the same at the start.
     written: dict[Node, float] = {}
     for node in graph.nodes:
         if node.type != "ReadVariableOp":

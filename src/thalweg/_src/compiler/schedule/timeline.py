@@ -95,6 +95,8 @@ class Timeline:
         segments: dict[int, Item] = {}  # by mask
         count = 0
         for node in partition.nodes:
+            # The same rule as in code generation: nodes with the same blocking ancestors run without a pause, as one
+            # segment.
             mask, before = 0, []
             for producer in node.predecessors():
                 mask |= masks[producer] | self.bits.get(producer, 0)
@@ -117,6 +119,9 @@ class Timeline:
         self.segments[name] = list(segments.values())
 
     def _run(self) -> float | None:
+        # Discrete-event simulation. All events of one moment are handled before a device chooses its next segment, so
+        # that the choice depends on program order alone and not on the order of events in the heap. If events run out
+        # before all items have ended, some wait for each other: a deadlock.
         items, clock = self.items, self._clock
         left = [len(item.before) for item in items]
         posted: dict[int, float] = {}
@@ -194,6 +199,8 @@ class Timeline:
     def latest(self) -> list[float]:
         """The latest start of each item that does not lengthen the step (ALAP)."""
         assert self.finish is not None
+        # Backwards over items by start time: an item may be later by the smallest room before its followers, the next
+        # segment on its device and the receivers of what it sends, each extended by what these can be later themselves.
         following: dict[int, int] = {}
         segments: dict[str, int] = {}
         by_start = sorted(self.items, key=lambda item: (self.starts[item.nodes[0]], item.number))

@@ -115,6 +115,8 @@ class ValueWriter:
 
     def number(self, value: Any) -> int:
         """Returns the number of a value in the table; raises TypeError for one that cannot be sent."""
+        # Arrays and lists are looked up by identity, which takes no time for large constants, and then by their code,
+        # so that equal values are written once. The type is part of the key, since 1, 1.0 and True are equal.
         kind = type(value)
         key: Any = (kind, value) if kind in _PLAIN else id(value)  # nodes keep values alive
         number = self._numbers.get(key)

@@ -22,6 +22,9 @@ def lint(step: StepGraph, after: str) -> None:
 
 def problems(step: StepGraph) -> Iterator[str]:
     """Yields what is wrong with a step graph and the loops in it."""
+    # What later passes take for granted and would fail on obscurely: order (one pass over `nodes` sees producers
+    # first), closure (every predecessor is in the graph), arity and types (kernels check neither), and guards
+    # (generated code assigns a value only in its branch).
     before: set[Node] = set()
     nodes = set(step.nodes)
     feeds = set(step.feeds)
@@ -75,6 +78,8 @@ def _expected(node: Node, arg: ArgDef) -> list[DType | None]:
 
 def _guards(node: Node) -> Iterator[str]:
     """Yields uses that a guard does not dominate: what a branch computes is used under the branch's predicate."""
+    # A value exists only under its guard, so that a consumer must have all of its literals. `_Choose` and `_Alive` are
+    # the two exceptions: they look at the predicate before they touch the value.
     guard = set(node.guard)
     for producer, _ in node.inputs if node.type not in _TAKES_UNTAKEN else ():
         if not guard.issuperset(producer.guard):

@@ -96,6 +96,9 @@ class _Writer:
 
     def message(self) -> list[Any]:
         """Returns the message in pieces."""
+        # Nodes are written before the tables that they refer to are complete, and read after them: so the tables come
+        # first in the message, but are encoded last. All integers form one array of varints, which is encoded at once,
+        # by vector operations instead of one call per number.
         for partition in self._partitions.values():
             self._add(partition)
         nodes: list[int] = []
@@ -234,6 +237,9 @@ class _Reader:
     def partitions(self) -> dict[str, StepGraph]:
         """Returns the graphs by device, which have passed all checks."""
         integers = self._integers
+        # The bytes may come from anywhere. Every count is compared with what is left of the message before anything of
+        # that size is allocated, every number with the table that it indexes, and the result is linted as after a pass:
+        # what follows may rely on a graph from another process as on its own.
         strings = self._strings = list(_split(self._text, integers.many()))
         buffers = [self._buffer(length) for length in integers.many()]
         if self._position != len(self._data):
@@ -394,6 +400,9 @@ def _count(args: tuple[ArgDef, ...], attrs: Attrs) -> int:
 
 def _check_nesting(graphs: list[StepGraph], num_nodes: int) -> None:
     """Raises ValueError for a loop that contains itself, and for graphs whose loops take too long to walk through."""
+    # Graphs of loops precede the graph that contains the loop, so that one pass finds the depth of each, and a
+    # reference forwards is a loop that contains itself. The graph of a loop may be shared, so that a message of a few
+    # hundred bytes could describe a walk of 2**n nodes: visits are counted as well.
     numbers = {id(graph): number for number, graph in enumerate(graphs)}
     levels, visits = [0] * len(graphs), [0] * len(graphs)
     for number, graph in enumerate(graphs):

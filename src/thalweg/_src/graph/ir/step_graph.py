@@ -181,6 +181,8 @@ class StepGraph:
     def rewrite(self, replaced: dict[Output, Output], moved: dict[Node, Node] | None = None) -> None:
         """Points every use of a replaced output, and every control on a moved node, to its successor."""
         moved = moved or {}
+        # Replacements are not in `nodes` yet, but their inputs may refer to what is replaced as well. A chain of
+        # replacements is followed to its end, so that a pass may replace what it has added.
         successors = {node for node, _ in replaced.values()} | set(moved.values())
         for node in {*self.nodes, *successors}:
             if replaced:
@@ -195,6 +197,8 @@ class StepGraph:
 
     def prune_and_sort(self) -> None:
         """Drops dead nodes, which no fetch or target needs, and sorts topologically, ties in program order."""
+        # Feeds that nothing needs are dropped from `nodes` but stay in `feeds`: the caller passes a value for each of
+        # them.
         needed = ancestors(self.roots())
         self.nodes = topological(needed)
         for region in self.regions():
@@ -208,6 +212,8 @@ def blocking_ancestors(step: StepGraph) -> dict[Node, int]:
     A chain of blocking nodes has as many sets, each with all nodes before: as sets of objects they would take gigabytes
     for ten thousand nodes. Equal sets are one object.
     """
+    # A node has the ancestors of its predecessors, plus those of them that wait themselves. The nodes are in
+    # topological order, so that one pass is enough.
     number = {node: index for index, node in enumerate(filter(waits, step.nodes))}
     sets: dict[Node, int] = {}
     shared: dict[int, int] = {}
@@ -263,6 +269,8 @@ def topological(nodes: Iterable[Node]) -> list[Node]:
     nodes = sorted(nodes, key=attrgetter("order"))
     if _is_ordered(nodes):
         return nodes  # a user's graph is in order as it was written
+    # Kahn's algorithm with a heap of positions instead of a queue: among all nodes that are ready, the first in program
+    # order comes next.
     position = {node: i for i, node in enumerate(nodes)}
     waiting = {node: len(set(node.predecessors())) for node in nodes}
     followers: dict[Node, list[Node]] = {node: [] for node in nodes}

@@ -13,6 +13,8 @@ _MAX_LENGTH = 10  # bytes of an integer of 64 bits
 def encode_varints(numbers: Sequence[int]) -> bytes:
     """Returns integers as bytes: seven bits per byte, the least significant first, the last byte below 128."""
     values = np.array(numbers, np.uint64)
+    # Vectorized over all integers: first the length of each, then one pass per byte position over those that are as
+    # long.
     lengths = np.ones(len(values), np.int64)
     for length in range(1, _MAX_LENGTH):
         lengths += values >= np.uint64(1 << 7 * length)
@@ -28,6 +30,7 @@ def encode_varints(numbers: Sequence[int]) -> bytes:
 def decode_varints(data: Any) -> list[int]:
     """Returns the integers that bytes hold; raises ValueError if the last one is cut short or one is too long."""
     octets = np.frombuffer(data, np.uint8)
+    # The last byte of an integer is the one below 128, so that the boundaries of all integers are found at once.
     ends = np.flatnonzero(octets < 0x80)
     if len(octets) and (not len(ends) or ends[-1] != len(octets) - 1):
         raise ValueError("the last integer is cut short")
