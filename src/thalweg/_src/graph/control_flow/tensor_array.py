@@ -15,22 +15,11 @@ from thalweg._src.base.shapes import Shape, ShapeLike, TensorShape
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import executing_eagerly
 from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.ops import tensor_array
 from thalweg._src.graph.ops.cast import cast
 from thalweg._src.graph.ops.identity import identity
 from thalweg._src.graph.ops.reshape import constant_value, shape
 from thalweg._src.graph.ops.sequences import range as range_of
-from thalweg._src.graph.ops.tensor_array import (
-    tensor_array_close_op,
-    tensor_array_concat_op,
-    tensor_array_gather_op,
-    tensor_array_grad_op,
-    tensor_array_op,
-    tensor_array_read_op,
-    tensor_array_scatter_op,
-    tensor_array_size_op,
-    tensor_array_split_op,
-    tensor_array_write_op,
-)
 from thalweg._src.graph.scopes import colocate_with, device, name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
@@ -107,7 +96,7 @@ class TensorArray:
         # computes.
         place = device(None) if colocate_with_first_write_call else contextlib.nullcontext()
         with name_scope(name, "TensorArray", [size]) as scope, place:
-            self._handle, self._flow = tensor_array_op.many(
+            self._handle, self._flow = tensor_array.tensor_array_op.many(
                 size,
                 dtype=self._dtype,
                 element_shape=self._element_shape,
@@ -156,7 +145,7 @@ class TensorArray:
     def read(self, index: TensorLike, name: str | None = None) -> Tensor:
         """Returns the element at an index."""
         with device(None):
-            value = tensor_array_read_op(self._handle, index, self._flow, dtype=self._dtype, name=name)
+            value = tensor_array.tensor_array_read_op(self._handle, index, self._flow, dtype=self._dtype, name=name)
         if self._element_shape is not None:
             value.dims = self._element_shape
         return value
@@ -167,7 +156,7 @@ class TensorArray:
             value = self._converted(value)
             self._learn(value.dims)
             with device(None):
-                return self.with_flow(tensor_array_write_op(self._handle, index, value, self._flow))
+                return self.with_flow(tensor_array.tensor_array_write_op(self._handle, index, value, self._flow))
 
     def stack(self, name: str | None = None) -> Tensor:
         """Returns all elements as one tensor with a new first dimension."""
@@ -181,7 +170,7 @@ class TensorArray:
     def gather(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """Returns the elements at the given indices as one tensor."""
         with device(None):
-            value: Tensor = tensor_array_gather_op(
+            value: Tensor = tensor_array.tensor_array_gather_op(
                 self._handle, indices, self._flow, dtype=self._dtype, element_shape=self._element_shape, name=name
             )
         if self._declared_shape is None and self._element_shape is not None:
@@ -192,7 +181,7 @@ class TensorArray:
         """Returns all elements concatenated along their first dimension."""
         rest = None if self._element_shape is None else self._element_shape[1:]
         with device(None):
-            value: Tensor = tensor_array_concat_op.many(
+            value: Tensor = tensor_array.tensor_array_concat_op.many(
                 self._handle, self._flow, dtype=self._dtype, element_shape_except0=rest, name=name
             )[0]
         return value
@@ -210,7 +199,7 @@ class TensorArray:
             if value.dims:
                 self._learn(value.dims[1:])
             with device(None):
-                return self.with_flow(tensor_array_scatter_op(self._handle, indices, value, self._flow))
+                return self.with_flow(tensor_array.tensor_array_scatter_op(self._handle, indices, value, self._flow))
 
     def split(self, value: TensorLike, lengths: TensorLike, name: str | None = None) -> TensorArray:
         """Writes pieces of a tensor's first dimension, of the given lengths, as elements 0, 1, 2, ..."""
@@ -223,7 +212,7 @@ class TensorArray:
             if value.dims is not None and sizes is not None and sizes.size and (sizes == sizes.flat[0]).all():
                 self._learn((int(sizes.flat[0]), *value.dims[1:]))
             with device(None):
-                return self.with_flow(tensor_array_split_op(self._handle, value, lengths, self._flow))
+                return self.with_flow(tensor_array.tensor_array_split_op(self._handle, value, lengths, self._flow))
 
     def size(self, name: str | None = None) -> Tensor:
         """Returns the number of elements."""
@@ -231,14 +220,14 @@ class TensorArray:
         if not self._dynamic_size and self._size is not None:
             return convert_to_tensor(self._size, dtypes.int32)
         with device(None):
-            return tensor_array_size_op(self._handle, self._flow, name=name)
+            return tensor_array.tensor_array_size_op(self._handle, self._flow, name=name)
 
     def grad(self, source: str, flow: Tensor | None = None, name: str | None = None) -> TensorArray:
         """Returns the array of gradients of this array's elements that belongs to one call of `gradients`."""
         with name_scope(name, "TensorArrayGrad", [self._handle]), device(None):
             # `source` distinguishes calls of `gradients`: each has an array of its own, and two of them must not add
             # up.
-            handle, flow = tensor_array_grad_op.many(
+            handle, flow = tensor_array.tensor_array_grad_op.many(
                 self._handle, self._flow if flow is None else flow, source=source, name="gradient"
             )
             assert flow is not None
@@ -249,7 +238,7 @@ class TensorArray:
     def close(self, name: str | None = None) -> Any:
         """Releases the memory before the step ends."""
         with device(None):
-            return tensor_array_close_op.operation(self._handle, name=name)
+            return tensor_array.tensor_array_close_op.operation(self._handle, name=name)
 
     def _converted(self, value: TensorLike) -> Tensor:
         tensor = convert_to_tensor(value, preferred_dtype=self._dtype, name="value")

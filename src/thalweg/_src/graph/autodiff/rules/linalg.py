@@ -9,19 +9,11 @@ from thalweg._src.graph.autodiff.rules.broadcasting import sum_to_shape_of
 from thalweg._src.graph.autodiff.rules.decompositions import adjoint, product
 from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.ops import linalg
 from thalweg._src.graph.ops.cast import cast
 from thalweg._src.graph.ops.concat import concat
 from thalweg._src.graph.ops.decompositions import cholesky
 from thalweg._src.graph.ops.diagonal import eye, matrix_band_part, matrix_diag_part_op, matrix_set_diag_op
-from thalweg._src.graph.ops.linalg import (
-    cholesky_solve,
-    expm,
-    logm,
-    matrix_inverse,
-    matrix_solve_ls_op,
-    matrix_solve_op,
-    matrix_triangular_solve_op,
-)
 from thalweg._src.graph.ops.math import add, complex, conj, imag, multiply, negative, real, subtract
 from thalweg._src.graph.ops.reshape import constant_value, expand_dims, matrix_transpose, reshape, shape, zeros_like
 from thalweg._src.graph.tensor import Tensor
@@ -37,7 +29,7 @@ def inverse(op: Operation, grad: Tensor) -> Tensor:
 
 def _by_matrix(op: Operation, factor: Tensor) -> Tensor:
     """Returns one scalar per matrix times the adjoint of its inverse."""
-    return multiply(expand_dims(expand_dims(factor, -1), -1), matrix_inverse(op.inputs[0], adjoint=True))
+    return multiply(expand_dims(expand_dims(factor, -1), -1), linalg.matrix_inverse(op.inputs[0], adjoint=True))
 
 
 @gradient("MatrixDeterminant")
@@ -56,7 +48,7 @@ def log_determinant(op: Operation, grad_sign: Tensor, grad_log: Tensor) -> Tenso
 @gradient("MatrixSolve")
 def solve(op: Operation, grad: Tensor) -> list[Any]:
     adj = op.attrs["adjoint"]
-    by_rhs = matrix_solve_op(op.inputs[0], grad, adjoint=not adj)
+    by_rhs = linalg.matrix_solve_op(op.inputs[0], grad, adjoint=not adj)
     return [lambda: negative(_outer(by_rhs, op.outputs[0], adj)), by_rhs]
 
 
@@ -68,7 +60,7 @@ def _outer(by_rhs: Tensor, solution: Tensor, adj: bool) -> Tensor:
 def triangular_solve(op: Operation, grad: Tensor) -> list[Any]:
     matrix, rhs = op.inputs
     adj, lower = op.attrs["adjoint"], op.attrs["lower"]
-    by_rhs = matrix_triangular_solve_op(matrix, grad, lower=lower, adjoint=not adj)
+    by_rhs = linalg.matrix_triangular_solve_op(matrix, grad, lower=lower, adjoint=not adj)
 
     def by_matrix() -> Tensor:
         whole = negative(_outer(by_rhs, op.outputs[0], adj))
@@ -104,7 +96,7 @@ def _regularized(gram: Tensor, regularizer: Tensor) -> Tensor:
 
 
 def _overdetermined(a: Tensor, b: Tensor, regularizer: Tensor, x: Tensor, grad: Tensor) -> list[Any]:
-    z = cholesky_solve(_regularized(product(a, a, adj_x=True), regularizer), grad)
+    z = linalg.cholesky_solve(_regularized(product(a, a, adj_x=True), regularizer), grad)
     residue = subtract(b, product(a, x))
     by_a = subtract(product(residue, z, adj_y=True), product(a, product(z, x, adj_y=True)))
     return [by_a, product(a, z)]
@@ -112,15 +104,15 @@ def _overdetermined(a: Tensor, b: Tensor, regularizer: Tensor, x: Tensor, grad: 
 
 def _underdetermined(a: Tensor, b: Tensor, regularizer: Tensor, x: Tensor, grad: Tensor) -> list[Any]:
     factor = _regularized(product(a, a, adj_y=True), regularizer)
-    by_b = cholesky_solve(factor, product(a, grad))
+    by_b = linalg.cholesky_solve(factor, product(a, grad))
     left = subtract(grad, product(a, by_b, adj_x=True))
-    by_a = subtract(product(cholesky_solve(factor, b), left, adj_y=True), product(by_b, x, adj_y=True))
+    by_a = subtract(product(linalg.cholesky_solve(factor, b), left, adj_y=True), product(by_b, x, adj_y=True))
     return [by_a, by_b]
 
 
 def _undetermined(a: Tensor, b: Tensor, regularizer: Tensor, x: Tensor, grad: Tensor) -> list[Any]:
     unit = eye(shape(a)[-2], batch_shape=shape(a)[:-2], dtype=a.dtype)
-    inverse = matrix_solve_ls_op(a, unit, regularizer)
+    inverse = linalg.matrix_solve_ls_op(a, unit, regularizer)
     by_b = product(inverse, grad, adj_x=True)
     residue, left = subtract(b, product(a, x)), subtract(grad, product(a, by_b, adj_x=True))
     by_a = subtract(product(residue, product(inverse, by_b), adj_y=True), product(by_b, x, adj_y=True))
@@ -132,12 +124,12 @@ def _undetermined(a: Tensor, b: Tensor, regularizer: Tensor, x: Tensor, grad: Te
 
 @gradient("MatrixExponential")
 def exponential(op: Operation, grad: Tensor) -> Tensor:
-    return _by_blocks(expm, op.inputs[0], grad)
+    return _by_blocks(linalg.expm, op.inputs[0], grad)
 
 
 @gradient("MatrixLogarithm")
 def logarithm(op: Operation, grad: Tensor) -> Tensor:
-    return _by_blocks(logm, op.inputs[0], grad)
+    return _by_blocks(linalg.logm, op.inputs[0], grad)
 
 
 def _by_blocks(function: OpDef, x: Tensor, grad: Tensor) -> Tensor:
@@ -160,7 +152,7 @@ def square_root(op: Operation, grad: Tensor) -> Tensor:
     right = multiply(reshape(unit, [size, 1, size, 1]), _spread(matrix_transpose(root), -2, -4))
     equations = reshape(add(left, right), count)
     columns = concat([shape(root)[:-2], [size * size, 1]], 0)
-    return reshape(matrix_solve_op(equations, reshape(grad, columns)), shape(root))
+    return reshape(linalg.matrix_solve_op(equations, reshape(grad, columns)), shape(root))
 
 
 def _spread(x: Tensor, *axes: int) -> Tensor:

@@ -7,15 +7,9 @@ from typing import Any
 from thalweg._src.graph.autodiff.registry import gradient
 from thalweg._src.graph.autodiff.rules.broadcasting import sum_to_shape_of
 from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.ops import pad_tile
 from thalweg._src.graph.ops.concat import pack
 from thalweg._src.graph.ops.math import negative
-from thalweg._src.graph.ops.pad_tile import (
-    mirror_pad_grad_op,
-    mirror_pad_op,
-    reverse_op,
-    reverse_sequence_op,
-    roll as roll_op,
-)
 from thalweg._src.graph.ops.reduction import reduce_sum
 from thalweg._src.graph.ops.reshape import reshape, shape, size, transpose_op
 from thalweg._src.graph.ops.sequences import range
@@ -42,23 +36,23 @@ def pad(op: Operation, grad: Tensor) -> list[Any]:
 
 @gradient("MirrorPad")
 def mirror_pad(op: Operation, grad: Tensor) -> list[Any]:
-    return [mirror_pad_grad_op(grad, op.inputs[1], mode=op.attrs["mode"]), None]
+    return [pad_tile.mirror_pad_grad_op(grad, op.inputs[1], mode=op.attrs["mode"]), None]
 
 
 @gradient("MirrorPadGrad")
 def mirror_pad_grad(op: Operation, grad: Tensor) -> list[Any]:
-    return [mirror_pad_op(grad, op.inputs[1], mode=op.attrs["mode"]), None]
+    return [pad_tile.mirror_pad_op(grad, op.inputs[1], mode=op.attrs["mode"]), None]
 
 
 @gradient("ReverseV2")
 def reverse(op: Operation, grad: Tensor) -> list[Any]:
-    return [reverse_op(grad, op.inputs[1]), None]
+    return [pad_tile.reverse_op(grad, op.inputs[1]), None]
 
 
 @gradient("ReverseSequence")
 def reverse_sequence(op: Operation, grad: Tensor) -> list[Any]:
     dims = {key: op.attrs[key] for key in ("seq_dim", "batch_dim")}
-    return [reverse_sequence_op(grad, op.inputs[1], **dims), None]
+    return [pad_tile.reverse_sequence_op(grad, op.inputs[1], **dims), None]
 
 
 @gradient("BroadcastTo")
@@ -69,4 +63,4 @@ def broadcast_to(op: Operation, grad: Tensor) -> list[Any]:
 @gradient("Roll")
 def roll(op: Operation, grad: Tensor) -> list[Any]:
     _, shift, axis = op.inputs
-    return [roll_op(grad, negative(shift), axis), None, None]
+    return [pad_tile.roll(grad, negative(shift), axis), None, None]

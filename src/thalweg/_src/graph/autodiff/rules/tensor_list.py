@@ -9,22 +9,9 @@ from thalweg._src.base.shapes import is_fully_defined
 from thalweg._src.graph.autodiff.loops import empty_list, zeros_for
 from thalweg._src.graph.autodiff.registry import gradient
 from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.ops import tensor_list
 from thalweg._src.graph.ops.reshape import shape, zeros_like
 from thalweg._src.graph.ops.segment import unsorted_segment_sum
-from thalweg._src.graph.ops.tensor_list import (
-    from_tensor_op,
-    get_item_op,
-    length_op,
-    list_concat_op,
-    list_gather_op,
-    list_split_op,
-    list_stack_op,
-    pop_back_op,
-    push_back_op,
-    reserve_op,
-    resize_op,
-    set_item_op,
-)
 from thalweg._src.graph.tensor import Tensor
 
 
@@ -35,7 +22,7 @@ def push_gradient(op: Operation, grad: Tensor) -> Any:
         return None, None
     is_static = is_fully_defined(element.dims) and element.dims != ()
     sizes = list(element.dims or ()) if is_static else -1 if element.dtype is dtypes.variant else shape(element)
-    shorter, value = pop_back_op.many(grad, sizes, element_dtype=element.dtype)
+    shorter, value = tensor_list.pop_back_op.many(grad, sizes, element_dtype=element.dtype)
     shorter.op.attrs["_or_zeros"] = True  # the gradient of a list that nothing was computed from is empty
     value.dims = element.dims
     return shorter, value
@@ -46,25 +33,25 @@ def pop_gradient(op: Operation, grad: Tensor | None, element: Tensor | None) -> 
     if not _has_gradient(op.outputs[1]):
         return None, None
     element = zeros_for(op.outputs[1]) if element is None else element
-    return push_back_op(empty_list(element.dtype) if grad is None else grad, element), None
+    return tensor_list.push_back_op(empty_list(element.dtype) if grad is None else grad, element), None
 
 
 @gradient("TensorListFromTensor")
 def from_tensor_gradient(op: Operation, grad: Tensor) -> Any:
     tensor = op.inputs[0]
-    return list_stack_op(_filled(grad, op.outputs[0]), _rest(tensor), element_dtype=tensor.dtype), None
+    return tensor_list.list_stack_op(_filled(grad, op.outputs[0]), _rest(tensor), element_dtype=tensor.dtype), None
 
 
 @gradient("TensorListStack")
 def stack_gradient(op: Operation, grad: Tensor) -> Any:
-    return from_tensor_op(grad, _rest(grad)), None
+    return tensor_list.from_tensor_op(grad, _rest(grad)), None
 
 
 @gradient("TensorListGetItem")
 def get_item_gradient(op: Operation, grad: Tensor) -> Any:
     elements, index, element_shape = op.inputs
-    nothing = reserve_op(element_shape, length_op(elements), element_dtype=grad.dtype)
-    return set_item_op(nothing, index, grad), None, None
+    nothing = tensor_list.reserve_op(element_shape, tensor_list.length_op(elements), element_dtype=grad.dtype)
+    return tensor_list.set_item_op(nothing, index, grad), None, None
 
 
 @gradient("TensorListSetItem")
@@ -73,37 +60,41 @@ def set_item_gradient(op: Operation, grad: Tensor) -> Any:
     if not _has_gradient(item):
         return None, None, None
     grad = _filled(grad, op.outputs[0])
-    element = get_item_op(grad, index, shape(item), element_dtype=item.dtype)
-    return lambda: set_item_op(grad, index, zeros_like(item)), None, element
+    element = tensor_list.get_item_op(grad, index, shape(item), element_dtype=item.dtype)
+    return lambda: tensor_list.set_item_op(grad, index, zeros_like(item)), None, element
 
 
 @gradient("TensorListGather")
 def gather_gradient(op: Operation, grad: Tensor) -> Any:
     elements, indices, _ = op.inputs  # which may contain an element more than once
-    return from_tensor_op(unsorted_segment_sum(grad, indices, length_op(elements)), _rest(grad)), None, None
+    return (
+        tensor_list.from_tensor_op(unsorted_segment_sum(grad, indices, tensor_list.length_op(elements)), _rest(grad)),
+        None,
+        None,
+    )
 
 
 @gradient("TensorListScatterV2")
 def scatter_gradient(op: Operation, grad: Tensor) -> Any:
     tensor, indices = op.inputs[:2]
     grad = _filled(grad, op.outputs[0])
-    return list_gather_op(grad, indices, _rest(tensor), element_dtype=tensor.dtype), None, None, None
+    return tensor_list.list_gather_op(grad, indices, _rest(tensor), element_dtype=tensor.dtype), None, None, None
 
 
 @gradient("TensorListConcatV2")
 def concat_gradient(op: Operation, grad: Tensor, _: object) -> Any:
-    return list_split_op(grad, op.inputs[1], op.outputs[1]), None, None
+    return tensor_list.list_split_op(grad, op.inputs[1], op.outputs[1]), None, None
 
 
 @gradient("TensorListSplit")
 def split_gradient(op: Operation, grad: Tensor) -> Any:
     tensor, element_shape, lengths = op.inputs
-    return list_concat_op.many(grad, element_shape, lengths, element_dtype=tensor.dtype)[0], None, None
+    return tensor_list.list_concat_op.many(grad, element_shape, lengths, element_dtype=tensor.dtype)[0], None, None
 
 
 def _filled(grad: Tensor, elements: Tensor) -> Tensor:
     """Returns the gradients of a list's elements, of which none are there if no loop used them."""
-    return resize_op(grad, length_op(elements))
+    return tensor_list.resize_op(grad, tensor_list.length_op(elements))
 
 
 def _rest(tensor: Tensor) -> Tensor:
