@@ -22,6 +22,7 @@ from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.ops.identity import identity
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.walk import reachable
 from thalweg._src.runtime.cpu_contention import core_share
 from thalweg._src.runtime.eager.mode import eager_graph
 from thalweg._src.runtime.eager.operation import EagerOperation
@@ -163,14 +164,8 @@ def _components_of(grad: Any) -> list[Tensor]:
 
 def _used(outputs: Sequence[Tensor]) -> set[Operation]:
     """Returns the operations that some tensors depend on."""
-    operations: set[Operation] = set()
-    stack = [tensor.op for tensor in outputs]
-    while stack:
-        operation = stack.pop()
-        if operation not in operations:
-            operations.add(operation)
-            stack += [*(tensor.op for tensor in operation.inputs), *operation.control_inputs]
-    return operations
+    roots = (tensor.op for tensor in outputs)
+    return reachable(roots, lambda op: [*(tensor.op for tensor in op.inputs), *op.control_inputs])
 
 
 class CompiledGradients:
