@@ -9,6 +9,7 @@ from typing import Any
 from thalweg._src.base import errors
 from thalweg._src.base.formats.message_types import Message
 from thalweg._src.cluster.distributed.grpc_connections import GrpcConnections
+from thalweg._src.deploy.saved_model.signatures import CLASSIFY_METHOD_NAME, REGRESS_METHOD_NAME
 from thalweg._src.deploy.serving.access import Access, missing_token
 from thalweg._src.deploy.serving.config import models_of
 from thalweg._src.deploy.serving.event_loop import EventLoop
@@ -65,7 +66,8 @@ class Methods:
     async def classify(self, request: Message, call: Call) -> Any:
         spec = _with_default(spec_of(request.model_spec))
         response = message_class("ClassificationResponse")()
-        version, classes = await self._service.classify(call, spec, examples_of(request.input))
+        examples = examples_of(request.input)
+        version, classes = await self._service.classify_or_regress(call, spec, CLASSIFY_METHOD_NAME, examples)
         write_spec(spec, version, response.model_spec)
         _write_classes(classes, response.result)
         return response
@@ -73,7 +75,8 @@ class Methods:
     async def regress(self, request: Message, call: Call) -> Any:
         spec = _with_default(spec_of(request.model_spec))
         response = message_class("RegressionResponse")()
-        version, values = await self._service.regress(call, spec, examples_of(request.input))
+        examples = examples_of(request.input)
+        version, values = await self._service.classify_or_regress(call, spec, REGRESS_METHOD_NAME, examples)
         write_spec(spec, version, response.model_spec)
         _write_values(values, response.result)
         return response

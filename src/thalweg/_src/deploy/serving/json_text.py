@@ -122,7 +122,12 @@ def parse_array(content: bytes) -> dict[str, Array] | None:
 
 
 def _shape(brackets: bytes) -> list[int] | None:
-    """Returns the sizes of nested lists, given their brackets and commas; None if lists have different lengths."""
+    """Returns the sizes of nested lists, given their brackets and commas; None if lists have different lengths.
+
+    In an array all lists of one depth have the same text, so it is enough to look at the first one of each, from the
+    innermost outwards: its length gives how often the text of the depth below is repeated in it, and the text that
+    follows from that must be the one that is there. At the end, all of the brackets must be the outermost text.
+    """
     rank = len(brackets) - len(brackets.lstrip(b"["))
     if rank > _MAX_RANK or brackets.strip(b"[],"):  # there is more than numbers
         return None

@@ -17,7 +17,6 @@ from thalweg._src.base.dtypes import DType
 from thalweg._src.base.formats.example import message_class as example_class
 from thalweg._src.base.formats.message_types import Message
 from thalweg._src.base.formats.objects import object_array
-from thalweg._src.deploy.serving.inference import Classes
 from thalweg._src.deploy.serving.json_text import shown
 from thalweg._src.deploy.serving.servable import Signature
 from thalweg._src.deploy.serving.tensors import Array
@@ -227,8 +226,3 @@ def _fill(feature: Message, values: list[Any], name: str) -> None:
         raise errors.invalid(
             f"Feature: {name}: expected integers, floating-point numbers or strings alone, received {shown(values)}"
         )
-
-
-def write_classes(classes: list[Classes]) -> dict[str, Any]:
-    """Returns the response of a classify request."""
-    return {"results": [[list(pair) for pair in row] for row in classes]}

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 from thalweg._src.base import errors
 from thalweg._src.base.formats.message_types import Message
+from thalweg._src.deploy.saved_model.signatures import CLASSIFY_METHOD_NAME, REGRESS_METHOD_NAME
 from thalweg._src.deploy.serving import json_values
 from thalweg._src.deploy.serving.event_loop import EventLoop
 from thalweg._src.deploy.serving.grpc_server import write_spec
@@ -18,6 +19,7 @@ from thalweg._src.deploy.serving.manager import Spec
 from thalweg._src.deploy.serving.protos import message_class
 from thalweg._src.deploy.serving.service import CODES, Call, Service
 
+_METHODS = {"classify": CLASSIFY_METHOD_NAME, "regress": REGRESS_METHOD_NAME}
 MODEL = r"/v1/models/(?P<name>[^/:]+)(?:/versions/(?P<version>\d+)|/labels/(?P<label>[^/:]+))?"
 
 
@@ -64,18 +66,12 @@ async def predict(request: RestRequest) -> bytes:
     return await in_thread_if_large(size, lambda: dumps(json_values.write_outputs(outputs, as_rows)))
 
 
-async def classify(request: RestRequest) -> bytes:
-    body = await request.body()
-    spec = _spec(request, json_values.signature_of(body))
-    _, classes = await request.service.classify(request.call("Classify"), spec, json_values.read_examples(body))
-    return dumps(json_values.write_classes(classes))
-
-
-async def regress(request: RestRequest) -> bytes:
-    body = await request.body()
-    spec = _spec(request, json_values.signature_of(body))
-    _, values = await request.service.regress(request.call("Regress"), spec, json_values.read_examples(body))
-    return dumps({"results": values})
+async def classify_or_regress(request: RestRequest) -> bytes:
+    body, api = await request.body(), request.path["method"]
+    spec, call = _spec(request, json_values.signature_of(body)), request.call(api.title())
+    examples = json_values.read_examples(body)
+    _, results = await request.service.classify_or_regress(call, spec, _METHODS[api], examples)
+    return dumps({"results": results})
 
 
 async def refuse_method(request: RestRequest) -> bytes:

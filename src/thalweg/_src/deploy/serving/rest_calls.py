@@ -124,7 +124,7 @@ def _path(spec: Spec) -> str:
 
 
 def _read(status: int, content: bytes) -> dict[str, Any]:
-    """Returns the object of a response; raises the error that it tells."""
+    """Returns the object of a response; raises the error that it holds."""
     try:
         response = loads(content)
     except ValueError:

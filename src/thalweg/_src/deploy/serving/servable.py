@@ -146,7 +146,7 @@ def _steps(graph: Graph, signatures: Iterable[Signature]) -> Iterator[StepGraph]
                 [graph.get_tensor_by_name(port.name) for port in ports.values()]
                 for ports in (signature.inputs, signature.outputs)
             )
-        except (KeyError, ValueError):  # which its requests are told
+        except (KeyError, ValueError):  # its requests get that error
             continue
         yield step_graph(inputs, outputs, [])
 

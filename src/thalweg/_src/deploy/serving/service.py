@@ -10,18 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from thalweg._src.base import errors, logging
-from thalweg._src.deploy.saved_model.signatures import CLASSIFY_METHOD_NAME, REGRESS_METHOD_NAME
 from thalweg._src.deploy.serving.config import Model
-from thalweg._src.deploy.serving.inference import (
-    READERS,
-    Classes,
-    Inference,
-    Outputs,
-    Runner,
-    classes_of,
-    inference_on_examples,
-    values_of,
-)
+from thalweg._src.deploy.serving.inference import READERS, Classes, Inference, Outputs, Runner, inference_on_examples
 from thalweg._src.deploy.serving.manager import Manager, Spec
 from thalweg._src.deploy.serving.metrics import Metrics
 from thalweg._src.deploy.serving.servable import Signature
@@ -95,17 +85,12 @@ class Service:
             seconds = time.monotonic() - start
             self.metrics.runtime.add(inference.signature.model, call.api, "TF1", value=seconds * 1e6)
 
-    async def classify(self, call: Call, spec: Spec, examples: list[bytes]) -> tuple[int, list[Classes]]:
-        """Returns the version that answers, and the classes of each example."""
+    async def classify_or_regress(
+        self, call: Call, spec: Spec, method: str, examples: list[bytes]
+    ) -> tuple[int, list[Classes] | list[float]]:
+        """Returns the version that answers, and the classes or the number of each example."""
         with self.signature(call, spec, len(examples)) as (version, signature):
-            inference = inference_on_examples(signature, CLASSIFY_METHOD_NAME, examples, call.deadline)
-            return version, classes_of(inference, await self.predict(call, inference))
-
-    async def regress(self, call: Call, spec: Spec, examples: list[bytes]) -> tuple[int, list[float]]:
-        """Returns the version that answers, and the number of each example."""
-        with self.signature(call, spec, len(examples)) as (version, signature):
-            inference = inference_on_examples(signature, REGRESS_METHOD_NAME, examples, call.deadline)
-            return version, values_of(inference, await self.predict(call, inference))
+            return version, await self._on_examples(call, signature, method, examples)
 
     async def multi_inference(
         self, call: Call, tasks: list[tuple[Spec, str]], examples: list[bytes]
@@ -126,9 +111,14 @@ class Service:
                     if method not in READERS:
                         raise errors.UnimplementedError(None, None, f"Unsupported signature method_name: {method}")
                     signature = servable.signature(spec.signature)
-                    inference = inference_on_examples(signature, method, examples, call.deadline)
-                    answers.append(READERS[method](inference, await self.predict(call, inference)))
+                    answers.append(await self._on_examples(call, signature, method, examples))
                 return version, answers
+
+    async def _on_examples(
+        self, call: Call, signature: Signature, method: str, examples: list[bytes]
+    ) -> list[Classes] | list[float]:
+        inference = inference_on_examples(signature, method, examples, call.deadline)
+        return READERS[method](inference, await self.predict(call, inference))
 
     def definitions(self, spec: Spec) -> tuple[int, Any]:
         """Returns the version and the signatures of a model."""
