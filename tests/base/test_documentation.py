@@ -149,9 +149,9 @@ def test_own_entries_stay_and_missing_ones_join_them() -> None:
         Because.
 
         Args:
+            axis (int): my axis.
             odd: an own text
                 over two lines.
-            axis (int): my axis.
             extra: not in the signature.
 
         Returns:
@@ -169,8 +169,8 @@ def test_own_entries_stay_and_missing_ones_join_them() -> None:
             axis (int): my axis.
             odd: an own text
                 over two lines.
-            name: Its name.
             extra: not in the signature.
+            name: Its name.
 
         Returns:
             Nothing.

@@ -26,6 +26,7 @@ VARARGS, VARKEYWORDS = 0x04, 0x08  # CO_VARARGS and CO_VARKEYWORDS of code objec
 
 _STARS = {Parameter.VAR_POSITIONAL: "*", Parameter.VAR_KEYWORD: "**"}
 _ARGS = re.compile(r"^([ \t]*)Args:[ \t]*((?:\n\1[ \t]+\S.*)+)", re.MULTILINE)
+_ENTRY = re.compile(r" {1,4}(\*{0,2}\w+(?:, ?\*{0,2}\w+)*)(?: \([^)]*\))?:")
 _LATER_SECTION = re.compile(r"^(?:Returns|Yields|Raises):", re.MULTILINE)
 _NO_TEXTS: Mapping[str, str] = MappingProxyType({})
 
@@ -46,21 +47,15 @@ def document(thing: Any, module: str = "", texts: Mapping[str, str] = _NO_TEXTS)
     names = parameters(thing)
     if not names:
         return
+    shared = _texts_of_packages(module.rpartition(".")[0])
+    source = _constructor(thing)[0] if isinstance(thing, type) else getattr(thing, "__parameters_of__", thing)
+    if source is not thing:
+        texts = {**_texts_in(source.__doc__ or ""), **texts}
     block = _ARGS.search(doc) if "\n" in doc else None
-    entries = _entries(block[2]) if block else {}
-    described = _described(entries) if entries else ()
-    missing = [name for name in names if name.lstrip("*") not in described]
-    if not missing:
-        return
-    shared = _shared_texts(thing, module, texts)
-    indent = _indent(block[2]) if block else "    "
-    entries.update([(name, f"\n{indent}{name}: {shared[name]}") for name in missing if name in shared])
     if block:
-        order = {name.lstrip("*"): place for place, name in enumerate(names)}
-        ordered = sorted(entries, key=lambda key: order.get(key.partition(",")[0].lstrip("*"), len(names)))
-        thing.__doc__ = doc[: block.start(2)] + "".join([entries[key] for key in ordered]) + doc[block.end(2) :]
-    elif entries:
-        thing.__doc__ = _insert(doc, f"Args:{''.join(entries.values())}")
+        thing.__doc__ = doc[: block.start(2)] + _complete(block[2], names, texts, shared) + doc[block.end(2) :]
+    elif lines := "".join([f"\n    {name}: {text}" for name in names if (text := texts.get(name) or shared.get(name))]):
+        thing.__doc__ = _insert(doc, f"Args:{lines}")
 
 
 def document_parameters(names: Iterable[str], module: str, texts: Mapping[str, str]) -> str:
@@ -81,7 +76,7 @@ def undocumented(thing: Any) -> list[str]:
 
     Names with a leading underscore are left out: they are no part of the public API.
     """
-    described = _described(_texts_in(thing.__doc__))
+    described = {name.lstrip("*") for name in _texts_in(thing.__doc__ or "")}
     return [name for name in parameters(thing) if name.lstrip("*") not in described and name[0] != "_"]
 
 
@@ -156,15 +151,6 @@ def _fields(cls: type) -> list[str]:
     ]
 
 
-def _shared_texts(thing: Any, module: str, texts: Mapping[str, str]) -> Mapping[str, str]:
-    """Returns the texts for parameters that a docstring does not describe itself, by their names."""
-    shared = _texts_of_packages(module.rpartition(".")[0])
-    source = _constructor(thing)[0] if isinstance(thing, type) else getattr(thing, "__parameters_of__", thing)
-    if source is not thing:
-        shared = {**shared, **_texts_in(source.__doc__)}
-    return {**shared, **texts} if texts else shared
-
-
 @cache
 def _texts_of_packages(package: str) -> Mapping[str, str]:
     """Returns the texts that hold in a package: its own, those of the packages around it, the general ones."""
@@ -175,14 +161,39 @@ def _texts_of_packages(package: str) -> Mapping[str, str]:
     return {**around, **own} if own else around
 
 
-def _texts_in(doc: str | None) -> dict[str, str]:
+def _complete(block: str, names: list[str], texts: Mapping[str, str], shared: Mapping[str, str]) -> str:
+    """Returns the lines below `Args:` with those of the parameters that they lack, in the order of the signature."""
+    indent = block[1 : len(block) - len(block.lstrip())]
+    starts = {
+        name.lstrip("* "): entry.start() for entry in _entry(indent).finditer(block) for name in entry[1].split(",")
+    }
+    place = len(block)  # where the next parameter starts
+    for name in reversed(names):
+        start = starts.get(name.lstrip("*"))
+        if start is not None:
+            place = min(place, start)
+        elif text := texts.get(name) or shared.get(name):
+            block = f"{block[:place]}\n{indent}{name}: {text}{block[place:]}"
+    return block
+
+
+@cache
+def _entry(indent: str) -> re.Pattern[str]:
+    """Returns the pattern of the start of an entry: `x:`, `x (int):` or `x, y:`, with or without stars."""
+    return re.compile(rf"\n{indent}(\*{{0,2}}\w+(?:, ?\*{{0,2}}\w+)*)(?: \([^)]*\))?:")
+
+
+@cache
+def _texts_in(doc: str) -> Mapping[str, str]:
     """Returns the texts in a docstring by the names of the parameters, with their stars."""
-    block = _ARGS.search(cleandoc(doc or ""))
-    entries = _entries(block[2]) if block else {}
+    block = _ARGS.search(cleandoc(doc))
     texts: dict[str, str] = {}
-    for key, entry in entries.items():
-        text = " ".join(entry.partition(":")[2].split())
-        texts.update(dict.fromkeys([name.strip() for name in key.split(",")], text))
+    names: list[str] = []
+    for line in block[2].splitlines()[1:] if block else ():
+        if entry := _ENTRY.match(line):
+            names = [name.strip() for name in entry[1].split(",")]
+        text = line[entry.end() :] if entry else line
+        texts.update({name: f"{texts.get(name, '')} {text.strip()}".lstrip() for name in names})
     return texts
 
 
@@ -193,24 +204,3 @@ def _insert(doc: str, block: str) -> str:
     doc = cleandoc(doc)
     later = _LATER_SECTION.search(doc)
     return f"{doc[: later.start()]}{block}\n\n{doc[later.start() :]}" if later else f"{doc}\n\n{block}"
-
-
-def _indent(block: str) -> str:
-    """Returns the spaces before the first of the lines below `Args:`."""
-    return block[1 : len(block) - len(block.lstrip())]
-
-
-@cache
-def _entry(indent: str) -> re.Pattern[str]:
-    return re.compile(rf"\n{indent}(\*{{0,2}}\w+(?:, ?\*{{0,2}}\w+)*)(?: \([^)]*\))?:")
-
-
-def _entries(block: str) -> dict[str, str]:
-    """Splits the lines below `Args:` into entries, under what stands before the colon: `x`, or `x, y`."""
-    starts = [(match[1], match.start()) for match in _entry(_indent(block)).finditer(block)]
-    ends = [start for _, start in starts[1:]] + [len(block)]
-    return {key: block[start:end] for (key, start), end in zip(starts, ends)}
-
-
-def _described(keys: Iterable[str]) -> set[str]:
-    return {name.strip().lstrip("*") for key in keys for name in key.split(",")}
