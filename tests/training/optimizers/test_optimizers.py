@@ -425,10 +425,10 @@ def test_a_subclass_of_an_optimizer_extends_the_older_method() -> None:
 
 def test_an_optimizer_without_an_update() -> None:
     w = Variable([1.0])
-    with pytest.raises(NotImplementedError, match="no update by dense gradients"):
+    with pytest.raises(NotImplementedError, match="does not define an update by dense gradients"):
         Optimizer(False, "Nothing").apply_gradients([(constant([1.0]), w)])
     rows = IndexedSlices(constant([1.0]), constant([0]), constant([1]))
-    with pytest.raises(NotImplementedError, match="no update by sparse gradients"):
+    with pytest.raises(NotImplementedError, match="does not define an update by sparse gradients"):
         Optimizer(False, "Nothing").apply_gradients([(rows, w)])
 
 
