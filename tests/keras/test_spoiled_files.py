@@ -141,11 +141,11 @@ def test_numbers_that_no_integer_weight_holds_are_refused(path):
     ("key", "value", "what"),
     [
         ("model_config", b"null", "No model found"),
-        ("model_config", b"{", r"is no JSON: .*received"),
-        ("model_config", b"\xff", "is no JSON|cannot be read"),
+        ("model_config", b"{", r"is not JSON: .*received"),
+        ("model_config", b"\xff", "is not JSON|cannot be read"),
         ("model_config", b"[]", r"expected a layer|Improper config|Could not interpret"),
-        ("model_config", 3, "'/@model_config' in the HDF5 file is no text"),
-        ("model_config", h5py.Empty("f4"), "'/@model_config' in the HDF5 file is no text"),
+        ("model_config", 3, "'/@model_config' in the HDF5 file is not a text"),
+        ("model_config", h5py.Empty("f4"), "'/@model_config' in the HDF5 file is not a text"),
         ("model_config", b'{"class_name": "Dense", "config": {"units": 1}}', "expected the description of a model"),
         ("training_config", b"[]", "expected a dictionary"),
         ("training_config", b'{"optimizer_config": {"class_name": 3, "config": {}}}', "expected a text, received 3"),
@@ -178,7 +178,9 @@ def test_names_that_are_no_texts_are_refused(names, path):
     without_checksum(path)
     with h5py.File(path, "r+") as file:
         file["model_weights"].attrs["layer_names"] = names
-    with pytest.raises(RefusedContentError, match="'/model_weights@layer_names' in the HDF5 file is no list of texts"):
+    with pytest.raises(
+        RefusedContentError, match="'/model_weights@layer_names' in the HDF5 file is not a list of texts"
+    ):
         load(path)
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from thalweg._src.base import logging
+from thalweg._src.estimator.run_config import RunConfig
 from thalweg._src.estimator.spec import EstimatorSpec
 from thalweg._src.training.data.dataset import Dataset
 from thalweg._src.training.data.iterator import make_initializable_iterator
+from thalweg._src.training.input.coordinator import Coordinator
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 from thalweg._src.training.session_run_hook import SessionRunHook
+from thalweg._src.training.variables.sessions import SessionLike
 
 _MODEL_PARAMETERS = {"features", "labels", "mode", "params", "config", "self"}
 
@@ -25,7 +29,7 @@ class IteratorInitializerHook(SessionRunHook):
     def begin(self) -> None:
         self._initializers = [iterator.initializer for iterator in self._iterators]
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
         session.run(self._initializers)
 
 
@@ -43,7 +47,7 @@ def accepted(function: Callable[..., Any], **arguments: Any) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if name in names}
 
 
-def check_model_fn(model_fn: Any, params: Any) -> None:
+def check_model_fn(model_fn: object, params: Mapping[str, Any] | None) -> None:
     """Raises unless a model function takes features, and of other parameters those alone that it is called with."""
     if not callable(model_fn):
         raise ValueError(f"model_fn must be a function, given: {model_fn!r}")
@@ -61,11 +65,11 @@ def check_model_fn(model_fn: Any, params: Any) -> None:
 
 def call_model_fn(
     model_fn: Callable[..., Any],
-    features: Any,
-    labels: Any,
+    features: NestedTensors,
+    labels: NestedTensors,
     mode: str,
-    params: Any,
-    config: Any,
+    params: Mapping[str, Any] | None,
+    config: RunConfig,
     kinds: tuple[type, ...] = (EstimatorSpec,),
 ) -> Any:
     """Returns what a model function returns for features and labels, which must be a spec of one of the kinds."""
@@ -80,12 +84,14 @@ def call_model_fn(
     return spec
 
 
-def call_input_fn(input_fn: Callable[..., Any], mode: str, params: Any, config: Any, **more: Any) -> Any:
+def call_input_fn(
+    input_fn: Callable[..., Any], mode: str, params: Mapping[str, Any] | None, config: RunConfig, **more: Any
+) -> Any:
     """Returns what an input function returns; it is called with those arguments that it takes."""
     return input_fn(**accepted(input_fn, mode=mode, params=params, config=config, **more))
 
 
-def features_and_labels(result: Any) -> tuple[Any, Any, list[SessionRunHook]]:
+def features_and_labels(result: object) -> tuple[Any, Any, list[SessionRunHook]]:
     """Returns features, labels (None without any) and hooks, for a dataset or what a dataset has as elements."""
     hooks: list[SessionRunHook] = []
     if isinstance(result, Dataset):
@@ -95,7 +101,7 @@ def features_and_labels(result: Any) -> tuple[Any, Any, list[SessionRunHook]]:
     return *pair(result), hooks
 
 
-def pair(result: Any) -> tuple[Any, Any]:
+def pair(result: object) -> tuple[Any, Any]:
     """Returns features and labels of an element; labels are None if it has none."""
     if isinstance(result, list | tuple):
         if len(result) != 2:
@@ -104,8 +110,8 @@ def pair(result: Any) -> tuple[Any, Any]:
     return result, None
 
 
-def check_hooks(hooks: Any) -> list[SessionRunHook]:
-    """Returns hooks as a new list; raises TypeError if one of them is no hook."""
+def check_hooks(hooks: Sequence[SessionRunHook] | None) -> list[SessionRunHook]:
+    """Returns hooks as a new list; raises TypeError if one of them is not a hook."""
     for hook in hooks or ():
         if not isinstance(hook, SessionRunHook):
             raise TypeError(f"Hooks must be a SessionRunHook, given: {hook!r}")

@@ -38,7 +38,7 @@ _CHECKPOINT_KEY = "checkpoint_path"
 class _StopAfterBatches(SessionRunHook):
     """Counts batches, and stops after a number of them."""
 
-    def __init__(self, count: Any, last: int | None) -> None:
+    def __init__(self, count: object, last: int | None) -> None:
         self._count, self._last = count, last
         self._every = 1 if last is None or last <= 10 else max(1, last // 10)
 
@@ -175,7 +175,7 @@ def _add_value(message: Any, key: str, value: Any) -> None:
         try:
             summary = Summary.FromString(value)
         except DecodeError:
-            logging.warning("Skipping summary for %s: the string is no serialized summary", key)
+            logging.warning("Skipping summary for %s: the string is not a serialized summary", key)
             return
         for index, summary_value in enumerate(summary.value):
             summary_value.tag = f"{key}/{index}"
@@ -188,7 +188,7 @@ def _add_value(message: Any, key: str, value: Any) -> None:
         logging.warning("Skipping summary for %s, must be a float, np.float32, np.int64, np.int32 or int.", key)
 
 
-def _add_tensor(message: Any, tag: str, value: Any, plugin: str) -> None:
+def _add_tensor(message: Any, tag: str, value: object, plugin: str) -> None:
     from tensorboard.util.tensor_util import make_tensor_proto
 
     added = message.value.add(tag=tag, tensor=make_tensor_proto(value))

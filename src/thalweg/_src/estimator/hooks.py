@@ -16,12 +16,14 @@ from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.ops.constants import placeholder
 from thalweg._src.graph.scopes import GraphKeys
+from thalweg._src.training.input.coordinator import Coordinator
 from thalweg._src.training.scaffold import Scaffold
 from thalweg._src.training.session_creators import ChiefSessionCreator
 from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
 from thalweg._src.training.step_hooks import StopAtStepHook, required_global_step
 from thalweg._src.training.timers import SecondOrStepTimer
 from thalweg._src.training.variables.assign import assign
+from thalweg._src.training.variables.sessions import SessionLike
 from thalweg._src.training.variables.variables import global_variables
 
 
@@ -68,13 +70,13 @@ class InMemoryEvaluatorHook(SessionRunHook):
             self._assigns = []
             for variable in global_variables():
                 if variable.op.name not in trained:
-                    raise ValueError(f"{variable.op.name!r} of the evaluation is no variable of the training")
+                    raise ValueError(f"{variable.op.name!r} of the evaluation is not a variable of the training")
                 value = placeholder(variable.dtype.base_dtype, variable.get_shape())
                 self._feeds[variable.op.name] = value
                 self._assigns.append(assign(variable, value).op)
         self._trained = {name: trained[name] for name in self._feeds}
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
         if get_default_graph().get_collection(GraphKeys.QUEUE_RUNNERS):
             logging.warning("the training has queue runners; an evaluation in its process may wait for them")
         self._evaluate(session)
@@ -84,10 +86,10 @@ class InMemoryEvaluatorHook(SessionRunHook):
         if self._timer.should_trigger_for_step(self._iteration):
             self._evaluate(run_context.session)
 
-    def end(self, session: Any) -> None:
+    def end(self, session: SessionLike) -> None:
         self._evaluate(session)
 
-    def _evaluate(self, session: Any) -> None:
+    def _evaluate(self, session: SessionLike) -> None:
         """Copies the variables of a session into one of the evaluation, and runs that."""
         self._timer.update_last_triggered_step(self._iteration)
         values = session.run(self._trained)

@@ -55,9 +55,9 @@ class EstimatorSpec(_Fields):
     def __new__(
         cls,
         mode: str,
-        predictions: Any = None,
+        predictions: object = None,
         loss: Any = None,
-        train_op: Any = None,
+        train_op: object = None,
         eval_metric_ops: Mapping[str, Any] | None = None,
         export_outputs: Mapping[str, Any] | None = None,
         training_chief_hooks: Sequence[SessionRunHook] | None = None,
@@ -89,7 +89,7 @@ class EstimatorSpec(_Fields):
         )
 
 
-def _require_here(value: Any, what: str) -> None:
+def _require_here(value: object, what: str) -> None:
     """Raises unless an object belongs to the default graph."""
     if getattr(value, "graph", get_default_graph()) is not get_default_graph():
         raise ValueError(
@@ -97,13 +97,13 @@ def _require_here(value: Any, what: str) -> None:
         )
 
 
-def _require_tensor(value: Any, what: str) -> None:
+def _require_tensor(value: object, what: str) -> None:
     if not is_tensor(value):
         raise TypeError(f"{what} must be Tensor, given: {value!r}")
     _require_here(value, what)
 
 
-def _checked_train_op(train_op: Any, mode: str) -> Any:
+def _checked_train_op(train_op: object, mode: str) -> Any:
     if train_op is None:
         if mode == ModeKeys.TRAIN:
             raise ValueError("Missing train_op.")
@@ -126,7 +126,7 @@ def _checked_loss(loss: Any, mode: str) -> Any:
     return loss if shape.ndims == 0 else reshape(loss, [])
 
 
-def _checked_predictions(predictions: Any, mode: str) -> Any:
+def _checked_predictions(predictions: object, mode: str) -> Any:
     if predictions is None:
         if mode == ModeKeys.PREDICT:
             raise ValueError("Missing predictions.")
@@ -139,7 +139,7 @@ def _checked_predictions(predictions: Any, mode: str) -> Any:
     return predictions
 
 
-def checked_metrics(metrics: Any) -> dict[str, tuple[Any, Any]]:
+def checked_metrics(metrics: object) -> dict[str, tuple[Any, Any]]:
     """Returns the value and the update of each metric; raises if a value is of another type."""
     if metrics is None:
         return {}
@@ -169,8 +169,8 @@ def _checked_metric(key: str, value: Any) -> tuple[Any, Any]:
     return value[0], value[1]
 
 
-def checked_hooks(hooks: Any, what: str) -> tuple[SessionRunHook, ...]:
-    """Returns hooks as a tuple; raises TypeError if one of them is no hook."""
+def checked_hooks(hooks: Sequence[SessionRunHook] | None, what: str) -> tuple[SessionRunHook, ...]:
+    """Returns hooks as a tuple; raises TypeError if one of them is not a hook."""
     for hook in hooks or ():
         if not isinstance(hook, SessionRunHook):
             raise TypeError(f"{what}: all hooks must be SessionRunHook instances, given: {hook!r}")

@@ -120,7 +120,7 @@ def trusting(trusted: bool | None) -> Iterator[None]:
 
 
 def require_file(what: str, path: Any) -> None:
-    """Raises RefusedFileError if a description that is read with trusted=False names a file; None is no file."""
+    """Raises RefusedFileError if a description that is read with trusted=False names a file, not None."""
     if path is not None and _trusted.get() is False:
         raise RefusedFileError(what, path)
 

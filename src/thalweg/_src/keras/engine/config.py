@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from thalweg._src.graph import nest
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.engine.graph_map import GraphModel
-from thalweg._src.keras.engine.node import has_history, history_of
+from thalweg._src.keras.engine.node import Node, has_history, history_of
 from thalweg._src.keras.engine.operation_layer import TensorFlowOpLayer
 from thalweg._src.keras.places import TOO_DEEP, at, entry, expected, short, within
 
@@ -22,7 +22,7 @@ _MAX_VALUES = 1 << 20  # of a description in YAML
 Deserialize = Callable[[dict[str, Any], Any], Any]
 Source = tuple[str, int, int, dict[str, Any]]  # layer, call, output, other arguments of the call that takes it
 Call = tuple[int, int, str, list[Source]]  # number of the layer, number of the call, name of the layer, inputs
-Made = dict[tuple[str, int], list[Tensor]]  # the outputs of calls, by layer and call
+CallOutputs = dict[tuple[str, int], list[Tensor]]  # the outputs of calls, by layer and call
 
 
 def describe_graph(model: GraphModel) -> dict[str, Any]:
@@ -62,12 +62,12 @@ def _node_numbers(model: GraphModel) -> dict[Any, int]:
     return numbers
 
 
-def _describe_tensor(tensor: Any, numbers: dict[Any, int]) -> list[Any]:
+def _describe_tensor(tensor: Tensor, numbers: dict[Any, int]) -> list[Any]:
     layer, node_index, tensor_index = history_of(tensor)
     return [layer.name, numbers[layer._inbound_nodes[node_index]], tensor_index]
 
 
-def _describe_node(node: Any, numbers: dict[Any, int]) -> list[Any]:
+def _describe_node(node: Node, numbers: dict[Any, int]) -> list[Any]:
     """Returns where the inputs of a call come from, each with the other arguments of the call."""
     arguments = nest.map_structure(
         lambda leaf: _describe_tensor(leaf, numbers) if has_history(leaf) else leaf, node.arguments
@@ -75,10 +75,12 @@ def _describe_node(node: Any, numbers: dict[Any, int]) -> list[Any]:
     return [[*_describe_tensor(tensor, numbers), arguments] for tensor in nest.flatten(node.inputs)]
 
 
-def make_graph(cls: Any, config: dict[str, Any], custom_objects: Any, deserialize: Deserialize) -> Any:
+def make_graph(
+    cls: Any, config: dict[str, Any], custom_objects: Mapping[str, Any] | None, deserialize: Deserialize
+) -> Any:
     """Returns the model that a description describes."""
     with within(config):
-        layers, waiting, outputs_of_calls = _made_layers(config, custom_objects, deserialize)
+        layers, waiting, outputs_of_calls = _described_layers(config, custom_objects, deserialize)
         while waiting:
             left = []
             for call in waiting:
@@ -100,13 +102,13 @@ def make_graph(cls: Any, config: dict[str, Any], custom_objects: Any, deserializ
         return cls(inputs=_single(inputs), outputs=_single(outputs), name=config.get("name"))
 
 
-def _made_layers(
-    config: dict[str, Any], custom_objects: Any, deserialize: Deserialize
-) -> tuple[list[Any], list[Call], Made]:
+def _described_layers(
+    config: dict[str, Any], custom_objects: Mapping[str, Any] | None, deserialize: Deserialize
+) -> tuple[list[Any], list[Call], CallOutputs]:
     """Returns the layers of a model, their calls, and the outputs that they have before them."""
     layers: list[Any] = []
     calls: list[Call] = []
-    outputs: Made = {}
+    outputs: CallOutputs = {}
     for index, data in enumerate(entry(config, "layers", (list, tuple))):
         with at("layers", index):
             name, layer = entry(data, "name", str), deserialize(data, custom_objects)
@@ -128,7 +130,7 @@ def _sources(node: Any) -> list[Source]:
     return [_source(description) for description in (node if isinstance(node[0], list | tuple) else [node])]
 
 
-def _source(value: Any) -> Source:
+def _source(value: object) -> Source:
     """Returns the layer, the number of its call, the number of the output, and the other arguments of the call."""
     name, call, index, *rest = value if isinstance(value, list | tuple) and len(value) in (3, 4) else [None] * 3
     arguments = rest[0] if rest else {}
@@ -140,16 +142,16 @@ def _source(value: Any) -> Source:
     return name, call, index, arguments
 
 
-def _called(layer: Any, sources: list[Source], outputs: Made) -> list[Tensor]:
+def _called(layer: Layer, sources: list[Source], outputs: CallOutputs) -> list[Tensor]:
     """Returns the outputs of a layer for inputs that were made before."""
     inputs = [_output(source, outputs) for source in sources]
     return nest.flatten(layer(_single(inputs), **_arguments(sources[0][3], outputs)))
 
 
-def _arguments(arguments: dict[str, Any], outputs: Made) -> dict[str, Any]:
+def _arguments(arguments: dict[str, Any], outputs: CallOutputs) -> dict[str, Any]:
     """Returns the other arguments of a call, in which the descriptions of tensors are replaced by these."""
 
-    def value(leaf: Any) -> Any:
+    def value(leaf: object) -> Any:
         if isinstance(leaf, list) and len(leaf) == 3 and isinstance(leaf[0], str) and (leaf[0], leaf[1]) in outputs:
             return _output(_source(leaf), outputs)
         return leaf
@@ -157,14 +159,14 @@ def _arguments(arguments: dict[str, Any], outputs: Made) -> dict[str, Any]:
     return {key: value(leaf) for key, leaf in arguments.items()}
 
 
-def _ends(config: dict[str, Any], key: str, outputs: Made) -> list[Tensor]:
+def _ends(config: dict[str, Any], key: str, outputs: CallOutputs) -> list[Tensor]:
     """Returns the inputs or the outputs of a model."""
     described = entry(config, key, (list, tuple))
     with at(key):
         return [_output(source, outputs) for source in _sources(described)]
 
 
-def _output(source: Source, outputs_of_calls: Made) -> Tensor:
+def _output(source: Source, outputs_of_calls: CallOutputs) -> Tensor:
     name, call, index, _ = source
     outputs = outputs_of_calls.get((name, call), [])
     if not 0 <= index < len(outputs):
@@ -201,7 +203,7 @@ def read_json(text: str | bytes, object_hook: Callable[[dict[str, Any]], Any] | 
     except RecursionError:
         raise ValueError(TOO_DEEP) from None
     except ValueError as error:
-        raise ValueError(f"the description of a model is no JSON: {error}; received {short(text)}") from error
+        raise ValueError(f"the description of a model is not JSON: {error}; received {short(text)}") from error
 
 
 def read_yaml(text: str) -> Any:
@@ -228,7 +230,7 @@ def read_yaml(text: str) -> Any:
     except RecursionError:
         raise ValueError(TOO_DEEP) from None
     except package.YAMLError as error:
-        raise ValueError(f"the description of a model is no YAML: {error}") from error
+        raise ValueError(f"the description of a model is not YAML: {error}") from error
 
 
 def _count(node: Any, counts: dict[int, int]) -> int:

@@ -12,11 +12,13 @@ from thalweg._src.graph.ops.cast import cast
 from thalweg._src.graph.ops.comparison import greater
 from thalweg._src.graph.ops.nn import relu
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras import activations
 from thalweg._src.keras.backend.math import cast_to_floatx
 from thalweg._src.keras.layers.arguments import objects_of
 from thalweg._src.keras.layers.core import weight_config
 from thalweg._src.keras.layers.elementwise import Elementwise
+from thalweg._src.keras.serialization import Identifier
 from thalweg._src.training.nn.layers.input_spec import InputSpec
 
 
@@ -37,8 +39,8 @@ class LeakyReLU(Elementwise):
         super().__init__(**kwargs)
         self.alpha = _number(alpha)
 
-    def call(self, inputs: Any) -> Tensor:
-        """Applies the function."""
+    def call(self, inputs: TensorLike) -> Tensor:
+        """Returns x where it is positive, and alpha * x elsewhere."""
         return activations.relu(inputs, alpha=self.alpha)
 
     def get_config(self) -> dict[str, Any]:
@@ -59,9 +61,9 @@ class PReLU(Elementwise):
 
     def __init__(
         self,
-        alpha_initializer: Any = "zeros",
-        alpha_regularizer: Any = None,
-        alpha_constraint: Any = None,
+        alpha_initializer: Identifier = "zeros",
+        alpha_regularizer: Identifier = None,
+        alpha_constraint: Identifier = None,
         shared_axes: int | Sequence[int] | None = None,
         **kwargs: Any,
     ) -> None:
@@ -92,8 +94,8 @@ class PReLU(Elementwise):
         self.input_spec = InputSpec(ndim=len(sizes), axes=axes)
         self.built = True
 
-    def call(self, inputs: Any) -> Tensor:
-        """Applies the function."""
+    def call(self, inputs: TensorLike) -> Tensor:
+        """Returns x where it is positive, and the trained alpha * x elsewhere."""
         x = convert_to_tensor(inputs)
         return relu(x) - self.alpha * relu(-x)  # type: ignore[no-any-return]
 
@@ -114,8 +116,8 @@ class ELU(Elementwise):
         super().__init__(**kwargs)
         self.alpha = _number(alpha)
 
-    def call(self, inputs: Any) -> Tensor:
-        """Applies the function."""
+    def call(self, inputs: TensorLike) -> Tensor:
+        """Returns x where it is positive, and alpha * (exp(x) - 1) elsewhere."""
         return activations.elu(inputs, self.alpha)
 
     def get_config(self) -> dict[str, Any]:
@@ -135,8 +137,8 @@ class ThresholdedReLU(Elementwise):
         super().__init__(**kwargs)
         self.theta = _number(theta)
 
-    def call(self, inputs: Any) -> Tensor:
-        """Applies the function."""
+    def call(self, inputs: TensorLike) -> Tensor:
+        """Returns x where it is larger than theta, and 0 elsewhere."""
         x = convert_to_tensor(inputs)
         return x * cast(greater(x, self.theta), x.dtype)  # type: ignore[no-any-return]
 
@@ -157,8 +159,8 @@ class Softmax(Elementwise):
         super().__init__(**kwargs)
         self.axis = axis
 
-    def call(self, inputs: Any) -> Tensor:
-        """Applies the function."""
+    def call(self, inputs: TensorLike) -> Tensor:
+        """Returns numbers in proportion to exp(x) whose sum along the axis is 1."""
         return activations.softmax(inputs, axis=self.axis)
 
     def get_config(self) -> dict[str, Any]:
@@ -188,8 +190,8 @@ class ReLU(Elementwise):
         self.negative_slope = _number(negative_slope)
         self.threshold = _number(threshold)
 
-    def call(self, inputs: Any) -> Tensor:
-        """Applies the function."""
+    def call(self, inputs: TensorLike) -> Tensor:
+        """Returns x limited to the range from 0 to max_value, with the slope below the threshold."""
         return activations.relu(inputs, alpha=self.negative_slope, max_value=self.max_value, threshold=self.threshold)
 
     def get_config(self) -> dict[str, Any]:

@@ -18,14 +18,16 @@ from thalweg._src.graph.ops.pad_tile import tile
 from thalweg._src.graph.ops.reduction import reduce_any
 from thalweg._src.graph.ops.reshape import expand_dims, reshape, shape as shape_of, transpose
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras import activations, constraints, initializers, regularizers
 from thalweg._src.keras.backend.settings import image_data_format
 from thalweg._src.keras.engine.base_layer import Layer
-from thalweg._src.keras.engine.tracking import is_shape, map_shapes
+from thalweg._src.keras.engine.tracking import NestedShapes, is_shape, map_shapes
 from thalweg._src.keras.places import at, entry
-from thalweg._src.keras.serialization import NameOfFunction, find_function
+from thalweg._src.keras.serialization import Identifier, NameOfFunction, find_function
 from thalweg._src.training.nn.layers import dense, dropout
 from thalweg._src.training.nn.layers.input_spec import InputSpec
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 
 
 @export("keras.layers.Dense")
@@ -39,15 +41,15 @@ class Dense(dense.Dense, Layer):
     def __init__(
         self,
         units: int,
-        activation: Any = None,
+        activation: Identifier = None,
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
+        kernel_initializer: Identifier = "glorot_uniform",
+        bias_initializer: Identifier = "zeros",
+        kernel_regularizer: Identifier = None,
+        bias_regularizer: Identifier = None,
         activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_constraint: Identifier = None,
+        bias_constraint: Identifier = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(
@@ -77,7 +79,7 @@ class Dense(dense.Dense, Layer):
         }
 
 
-def weight_config(layer: Any, *names: str) -> dict[str, Any]:
+def weight_config(layer: object, *names: str) -> dict[str, Any]:
     """Returns the initializers, regularizers and constraints of the weights of a layer."""
     config: dict[str, Any] = {}
     for module, what in ((initializers, "initializer"), (regularizers, "regularizer"), (constraints, "constraint")):
@@ -90,16 +92,16 @@ def weight_config(layer: Any, *names: str) -> dict[str, Any]:
 class Activation(Layer):
     """Applies an activation function."""
 
-    def __init__(self, activation: Any, **kwargs: Any) -> None:
+    def __init__(self, activation: Identifier, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
         self.activation = activations.get(activation)
 
-    def call(self, inputs: Any) -> Any:
-        """Applies the function."""
+    def call(self, inputs: TensorLike) -> Any:
+        """Returns the activation of the inputs."""
         return self.activation(inputs)
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: NestedShapes) -> Any:
         """Returns the shape of the inputs."""
         return TensorShape(input_shape)
 
@@ -118,7 +120,7 @@ class Dropout(dropout.Dropout, Layer):
         seed: Seed of the random numbers.
     """
 
-    def __init__(self, rate: float, noise_shape: Any = None, seed: int | None = None, **kwargs: Any) -> None:
+    def __init__(self, rate: float, noise_shape: ShapeLike = None, seed: int | None = None, **kwargs: Any) -> None:
         super().__init__(rate, noise_shape=noise_shape, seed=seed, **kwargs)
         self.supports_masking = True
 
@@ -155,7 +157,7 @@ class Reshape(Layer):
         super().__init__(**kwargs)
         self.target_shape = tuple(target_shape)
 
-    def call(self, inputs: Any) -> Tensor:
+    def call(self, inputs: TensorLike) -> Tensor:
         """Returns the inputs in the new shape."""
         x = convert_to_tensor(inputs)
         outputs = reshape(x, [shape_of(x)[0], *self.target_shape])
@@ -199,7 +201,7 @@ class Permute(Layer):
             raise ValueError(f"Invalid permutation `dims` for Permute Layer: {dims}; expected each number from 1 once")
         self.input_spec = InputSpec(ndim=len(self.dims) + 1)
 
-    def call(self, inputs: Any) -> Tensor:
+    def call(self, inputs: TensorLike) -> Tensor:
         """Returns the inputs with their dimensions permuted."""
         return transpose(inputs, [0, *self.dims])
 
@@ -226,7 +228,7 @@ class RepeatVector(Layer):
         self.n = n
         self.input_spec = InputSpec(ndim=2)
 
-    def call(self, inputs: Any) -> Tensor:
+    def call(self, inputs: TensorLike) -> Tensor:
         """Returns sequences of n equal vectors."""
         return tile(expand_dims(inputs, 1), [1, self.n, 1])
 
@@ -253,16 +255,16 @@ class Masking(Layer):
         self.supports_masking = True
         self.mask_value = mask_value
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: TensorLike, mask: TensorLike | None = None) -> Any:
         """Returns whether a step has a feature with another value."""
         return reduce_any(not_equal(inputs, self.mask_value), axis=-1)
 
-    def call(self, inputs: Any) -> Tensor:
+    def call(self, inputs: TensorLike) -> Tensor:
         """Sets the masked steps to zero."""
         x = convert_to_tensor(inputs)
         return multiply(x, cast(reduce_any(not_equal(x, self.mask_value), axis=-1, keepdims=True), x.dtype))
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: NestedShapes) -> Any:
         """Returns the shape of the inputs."""
         return TensorShape(input_shape)
 
@@ -286,7 +288,7 @@ class ActivityRegularization(Layer):
         self.l1 = l1
         self.l2 = l2
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: TensorLike) -> Any:
         """Returns the inputs."""
         return inputs
 
@@ -310,7 +312,7 @@ class Lambda(Layer):
         self,
         function: Callable[..., Any],
         output_shape: Any = None,
-        mask: Any = None,
+        mask: NestedTensors = None,
         arguments: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
@@ -328,17 +330,17 @@ class Lambda(Layer):
         except ValueError:  # a builtin, which says nothing about its parameters
             return False
 
-    def call(self, inputs: Any, mask: Any = None, training: Any = None) -> Any:
-        """Applies the function."""
+    def call(self, inputs: NestedTensors, mask: NestedTensors = None, training: TensorLike | None = None) -> Any:
+        """Returns what the function makes of the inputs, and of `mask` and `training` if it takes them."""
         call_arguments = {"mask": mask, "training": training}
         taken = {name: value for name, value in call_arguments.items() if self.takes_argument(name)}
         return self.function(inputs, **{**taken, **self.arguments})
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: NestedTensors, mask: NestedTensors = None) -> Any:
         """Returns the given mask, or what a given function makes of the mask of the inputs."""
         return self.mask(inputs, mask) if callable(self.mask) else self.mask
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: NestedShapes) -> Any:
         """Returns the given shape, or that of a call."""
         if self._output_shape is None:
             return super().compute_output_shape(input_shape)

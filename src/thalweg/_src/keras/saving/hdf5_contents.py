@@ -16,6 +16,7 @@ import numpy as np
 
 from thalweg._src.base.errors import MissingPackageError
 from thalweg._src.base.formats.regular import require_regular
+from thalweg._src.base.formats.text import PathLike
 from thalweg._src.graph.graph_def_checks import shown
 
 Array = np.ndarray[Any, Any]
@@ -44,7 +45,7 @@ def h5py() -> Any:
     return found
 
 
-def open_file(path: Any) -> Any:
+def open_file(path: PathLike) -> Any:
     """Returns an HDF5 file, opened for reading."""
     require_regular(path)
     try:
@@ -95,7 +96,7 @@ def dataset(group: Any, path: str, kinds: str = _NUMBERS) -> Any:
     values = member(group, path)
     with readable(values.name):
         if not isinstance(values, h5py().Dataset) or values.shape is None or values.dtype.kind not in kinds:
-            raise RefusedContentError(values.name, "is no data set of such values as were expected")
+            raise RefusedContentError(values.name, "is not a data set of the expected values")
         if values.is_virtual or values.external:
             raise RefusedContentError(values.name, f"has its values in other files, which is refused; {_HINT}")
         size = math.prod(values.chunks or ()) * values.dtype.itemsize
@@ -147,7 +148,7 @@ def text(holder: Any, key: str) -> str | None:
     if content is None:
         return None
     if not isinstance(content, str | bytes):
-        raise RefusedContentError(f"{holder.name}@{key}", f"is no text: {shown(repr(content))}")
+        raise RefusedContentError(f"{holder.name}@{key}", f"is not a text: {shown(repr(content))}")
     with readable(f"{holder.name}@{key}"):
         return content.decode() if isinstance(content, bytes) else content
 
@@ -158,6 +159,6 @@ def texts(holder: Any, key: str) -> list[str] | None:
     if content is None:
         return None
     if not isinstance(content, np.ndarray) or content.ndim != 1 or (content.size and content.dtype.kind not in "SUO"):
-        raise RefusedContentError(f"{holder.name}@{key}", f"is no list of texts: {shown(repr(content))}")
+        raise RefusedContentError(f"{holder.name}@{key}", f"is not a list of texts: {shown(repr(content))}")
     with readable(f"{holder.name}@{key}"):
         return [name.decode() if isinstance(name, bytes) else str(name) for name in content]
