@@ -14,7 +14,7 @@ from thalweg._src.graph.ops.reduction import reduce_max, reduce_sum
 from thalweg._src.graph.ops.where import where
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
-from thalweg._src.keras.serialization import deserialize_keras_object, serialize_keras_object
+from thalweg._src.keras.serialization import Identifier, deserialize_keras_object, serialize_keras_object
 
 
 @export("keras.activations.linear")
@@ -159,7 +159,7 @@ def deserialize(name: Any, custom_objects: Mapping[str, Any] | None = None) -> A
 
 
 @export("keras.activations.get")
-def get(identifier: Any) -> Any:
+def get(identifier: Identifier) -> Any:
     """Returns the activation that a name, a configuration or a callable stands for, `linear` for None."""
     if identifier is None:
         return linear

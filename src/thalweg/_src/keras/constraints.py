@@ -18,7 +18,7 @@ from thalweg._src.graph.ops.reshape import reshape
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.backend.settings import epsilon
-from thalweg._src.keras.serialization import deserialize_keras_object, serialize_keras_object
+from thalweg._src.keras.serialization import Identifier, deserialize_keras_object, serialize_keras_object
 
 
 @export("keras.constraints.Constraint")
@@ -182,7 +182,7 @@ def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) ->
 
 
 @export("keras.constraints.get")
-def get(identifier: Any) -> Any:
+def get(identifier: Identifier) -> Any:
     """Returns the constraint that a name, a configuration or a callable stands for, None for None."""
     if identifier is None:
         return None

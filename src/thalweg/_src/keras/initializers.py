@@ -9,7 +9,7 @@ from thalweg._src.base import dtypes
 from thalweg._src.base.dtypes import DTypeLike
 from thalweg._src.base.export import export
 from thalweg._src.graph.types import TensorLike
-from thalweg._src.keras.serialization import deserialize_keras_object, serialize_keras_object
+from thalweg._src.keras.serialization import Identifier, deserialize_keras_object, serialize_keras_object
 from thalweg._src.training.variables import initializers as plain
 from thalweg._src.training.variables.initializers import (
     Constant,
@@ -133,7 +133,7 @@ def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) ->
 
 
 @export("keras.initializers.get")
-def get(identifier: Any) -> Any:
+def get(identifier: Identifier) -> Any:
     """Returns the initializer that a name, a configuration, a class or a callable stands for, None for None."""
     if identifier is None:
         return None

@@ -25,7 +25,7 @@ _here: ContextVar[tuple[str, Any] | None] = ContextVar("here", default=None)  # 
 
 
 @contextmanager
-def within(value: Any, name: str = "") -> Iterator[None]:
+def within(value: object, name: str = "") -> Iterator[None]:
     """A context in which a description is read, which may be a part of the one that is being read.
 
     name: of the description, if it is not a part of another one
@@ -50,7 +50,7 @@ def at(*steps: str | int) -> Iterator[None]:
 
 
 @contextmanager
-def _entered(path: str, value: Any) -> Iterator[None]:
+def _entered(path: str, value: object) -> Iterator[None]:
     is_outermost = _here.get() is None
     before = _here.set((path, value))
     try:
@@ -69,7 +69,7 @@ def _step(step: str | int) -> str:
     return f"[{step}]" if isinstance(step, int) else f".{short(step)}"
 
 
-def _path_to(value: Any, holder: Any, levels: int) -> str | None:
+def _path_to(value: object, holder: object, levels: int) -> str | None:
     """Returns the path from a dictionary or list to a value that is somewhere in it; None if it is not."""
     if value is holder:
         return ""
@@ -84,7 +84,7 @@ def _path_to(value: Any, holder: Any, levels: int) -> str | None:
 
 
 @contextmanager
-def in_file(path: Any) -> Iterator[None]:
+def in_file(path: object) -> Iterator[None]:
     """A context in which a file is read: an error that leaves it names the file."""
     try:
         yield
@@ -126,14 +126,14 @@ def raise_with(error: Exception, key: str, value: str) -> NoReturn:
     raise error from cause
 
 
-def short(value: Any) -> str:
+def short(value: object) -> str:
     """Returns a value of a description for an error message, cut short."""
     return (
         value if isinstance(value, str) and len(value) <= _SHORT and value.isprintable() else reprlib.repr(value)[:200]
     )
 
 
-def expected(kinds: Any, value: Any) -> Any:
+def expected(kinds: Any, value: object) -> Any:
     """Returns a value of a description, which must be of one of these types."""
     if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is int):
         names = " or ".join(_NAMES[kind] for kind in (kinds if isinstance(kinds, tuple) else (kinds,)))

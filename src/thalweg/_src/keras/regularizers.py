@@ -15,14 +15,14 @@ from thalweg._src.graph.ops.reduction import reduce_sum
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.backend.settings import floatx
-from thalweg._src.keras.serialization import deserialize_keras_object, serialize_keras_object
+from thalweg._src.keras.serialization import Identifier, deserialize_keras_object, serialize_keras_object
 
 
 @export("keras.regularizers.Regularizer")
 class Regularizer:
     """Base class: `regularizer(x)` returns a penalty; a subclass with `get_config` can be part of a configuration."""
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: TensorLike) -> Any:
         """Returns the penalty of a tensor; that of the base class is 0."""
         return 0.0
 
@@ -105,7 +105,7 @@ def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) ->
 
 
 @export("keras.regularizers.get")
-def get(identifier: Any) -> Any:
+def get(identifier: Identifier) -> Any:
     """Returns the regularizer that a name, a configuration or a callable stands for, None for None."""
     if identifier is None:
         return None

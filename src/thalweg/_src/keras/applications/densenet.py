@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src.base.export import export
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.applications.network import Arguments, channel_axis, tf_kernels
 from thalweg._src.keras.layers.convolutional import Conv2D
 from thalweg._src.keras.layers.core import Activation
@@ -22,16 +24,16 @@ _FILES = {
 }
 
 
-def _normalized(x: Any, normalization: str, rectifier: str) -> Any:
+def _normalized(x: Tensor, normalization: str, rectifier: str) -> Any:
     x = BatchNormalization(axis=channel_axis(), epsilon=1.001e-5, name=normalization)(x)
     return Activation("relu", name=rectifier)(x)
 
 
-def _convolution(x: Any, filters: int, kernel: int, name: str) -> Any:
+def _convolution(x: Tensor, filters: int, kernel: int, name: str) -> Any:
     return Conv2D(filters, kernel, padding="same" if kernel > 1 else "valid", use_bias=False, name=name)(x)
 
 
-def _layer(x: Any, name: str) -> Any:
+def _layer(x: Tensor, name: str) -> Any:
     """Adds a layer of a block: its inputs and what it computes of them."""
     inner = _convolution(_normalized(x, f"{name}_0_bn", f"{name}_0_relu"), 4 * _GROWTH, 1, f"{name}_1_conv")
     inner = _convolution(_normalized(inner, f"{name}_1_bn", f"{name}_1_relu"), _GROWTH, 3, f"{name}_2_conv")
@@ -64,7 +66,7 @@ def _network(name: str, layers: Sequence[int], arguments: Arguments) -> Any:
 def DenseNet121(
     include_top: bool = True,
     weights: str | None = "imagenet",
-    input_tensor: Any = None,
+    input_tensor: TensorLike | None = None,
     input_shape: Sequence[int | None] | None = None,
     pooling: str | None = None,
     classes: int = 1000,
@@ -78,7 +80,7 @@ def DenseNet121(
 def DenseNet169(
     include_top: bool = True,
     weights: str | None = "imagenet",
-    input_tensor: Any = None,
+    input_tensor: TensorLike | None = None,
     input_shape: Sequence[int | None] | None = None,
     pooling: str | None = None,
     classes: int = 1000,
@@ -92,7 +94,7 @@ def DenseNet169(
 def DenseNet201(
     include_top: bool = True,
     weights: str | None = "imagenet",
-    input_tensor: Any = None,
+    input_tensor: TensorLike | None = None,
     input_shape: Sequence[int | None] | None = None,
     pooling: str | None = None,
     classes: int = 1000,

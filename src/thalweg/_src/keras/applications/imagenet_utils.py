@@ -92,7 +92,7 @@ def preprocess_torch(x: Any, data_format: str | None = None) -> Any:
 
 
 @_exported("decode_predictions", *_MODULES)
-def decode_predictions(preds: Any, top: int = 5) -> list[list[tuple[str, str, Any]]]:
+def decode_predictions(preds: np.ndarray[Any, Any], top: int = 5) -> list[list[tuple[str, str, Any]]]:
     """Returns the most probable classes of each image: the number of WordNet, the name, and the probability."""
     require_members("preds", preds, "an array", "shape")
     if len(preds.shape) != 2 or preds.shape[1] != 1000:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src.base.export import export
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.applications.network import Arguments, channel_axis, conv_bn, tf_kernels
 from thalweg._src.keras.layers.convolutional import Conv2D
 from thalweg._src.keras.layers.core import Activation
@@ -20,7 +22,7 @@ def _concatenated(branches: Sequence[Any], name: str) -> Any:
     return Concatenate(axis=channel_axis(), name=name)(list(branches))
 
 
-def _stem(x: Any) -> Any:
+def _stem(x: Tensor) -> Any:
     x = conv_bn(conv_bn(x, 32, 3, strides=2, padding="valid"), 32, 3, padding="valid")
     x = MaxPooling2D(3, strides=2)(conv_bn(x, 64, 3))
     x = conv_bn(conv_bn(x, 80, 1, padding="valid"), 192, 3, padding="valid")
@@ -32,7 +34,7 @@ def _stem(x: Any) -> Any:
     return _concatenated([first, second, third, fourth], "mixed_5b")
 
 
-def _branches(x: Any, kind: str) -> list[Any]:
+def _branches(x: Tensor, kind: str) -> list[Any]:
     if kind == "block35":
         first = conv_bn(x, 32, 1)
         second = conv_bn(conv_bn(x, 32, 1), 32, 3)
@@ -43,7 +45,7 @@ def _branches(x: Any, kind: str) -> list[Any]:
     return [first, conv_bn(conv_bn(conv_bn(x, 192, 1), 224, (1, 3)), 256, (3, 1))]
 
 
-def _block(x: Any, kind: str, number: int, scale: float, is_rectified: bool = True) -> Any:
+def _block(x: Tensor, kind: str, number: int, scale: float, is_rectified: bool = True) -> Any:
     """Adds a block of one of three kinds."""
     name = f"{kind}_{number}"
     mixed = _concatenated(_branches(x, kind), f"{name}_mixed")
@@ -52,13 +54,13 @@ def _block(x: Any, kind: str, number: int, scale: float, is_rectified: bool = Tr
     return Activation("relu", name=f"{name}_ac")(x) if is_rectified else x
 
 
-def _reduced_to_17(x: Any) -> Any:
+def _reduced_to_17(x: Tensor) -> Any:
     first = conv_bn(x, 384, 3, strides=2, padding="valid")
     second = conv_bn(conv_bn(conv_bn(x, 256, 1), 256, 3), 384, 3, strides=2, padding="valid")
     return _concatenated([first, second, MaxPooling2D(3, strides=2)(x)], "mixed_6a")
 
 
-def _reduced_to_8(x: Any) -> Any:
+def _reduced_to_8(x: Tensor) -> Any:
     first = conv_bn(conv_bn(x, 256, 1), 384, 3, strides=2, padding="valid")
     second = conv_bn(conv_bn(x, 256, 1), 288, 3, strides=2, padding="valid")
     third = conv_bn(conv_bn(conv_bn(x, 256, 1), 288, 3), 320, 3, strides=2, padding="valid")
@@ -69,7 +71,7 @@ def _reduced_to_8(x: Any) -> Any:
 def InceptionResNetV2(
     include_top: bool = True,
     weights: str | None = "imagenet",
-    input_tensor: Any = None,
+    input_tensor: TensorLike | None = None,
     input_shape: Sequence[int | None] | None = None,
     pooling: str | None = None,
     classes: int = 1000,

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src.base.export import export
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.applications.network import Arguments, channel_axis, conv_bn, tf_kernels
 from thalweg._src.keras.layers.merge import Concatenate
 from thalweg._src.keras.layers.pooling import AveragePooling2D, MaxPooling2D
@@ -17,18 +19,18 @@ def _concatenated(branches: Sequence[Any], name: str | None = None) -> Any:
     return Concatenate(axis=channel_axis(), name=name)(list(branches))
 
 
-def _pooled(x: Any, filters: int) -> Any:
+def _pooled(x: Tensor, filters: int) -> Any:
     return conv_bn(AveragePooling2D(3, strides=1, padding="same")(x), filters, 1)
 
 
-def _stem(x: Any) -> Any:
+def _stem(x: Tensor) -> Any:
     x = conv_bn(conv_bn(x, 32, 3, strides=2, padding="valid"), 32, 3, padding="valid")
     x = MaxPooling2D(3, strides=2)(conv_bn(x, 64, 3))
     x = conv_bn(conv_bn(x, 80, 1, padding="valid"), 192, 3, padding="valid")
     return MaxPooling2D(3, strides=2)(x)
 
 
-def _module_35(x: Any, pooled: int, name: str) -> Any:
+def _module_35(x: Tensor, pooled: int, name: str) -> Any:
     """Adds a module for images of 35 by 35."""
     first = conv_bn(x, 64, 1)
     second = conv_bn(conv_bn(x, 48, 1), 64, 5)
@@ -36,7 +38,7 @@ def _module_35(x: Any, pooled: int, name: str) -> Any:
     return _concatenated([first, second, third, _pooled(x, pooled)], name)
 
 
-def _module_17(x: Any, filters: int, name: str) -> Any:
+def _module_17(x: Tensor, filters: int, name: str) -> Any:
     """Adds a module for images of 17 by 17, with convolutions of 7 by 7 as pairs of 1 by 7 and 7 by 1."""
     first = conv_bn(x, 192, 1)
     second = conv_bn(conv_bn(conv_bn(x, filters, 1), filters, (1, 7)), 192, (7, 1))
@@ -47,7 +49,7 @@ def _module_17(x: Any, filters: int, name: str) -> Any:
     return _concatenated([first, second, third, _pooled(x, 192)], name)
 
 
-def _module_8(x: Any, name: str, inner: str) -> Any:
+def _module_8(x: Tensor, name: str, inner: str) -> Any:
     """Adds a module for images of 8 by 8."""
     first = conv_bn(x, 320, 1)
     second = conv_bn(x, 384, 1)
@@ -57,13 +59,13 @@ def _module_8(x: Any, name: str, inner: str) -> Any:
     return _concatenated([first, second, third, _pooled(x, 192)], name)
 
 
-def _reduced_to_17(x: Any, name: str) -> Any:
+def _reduced_to_17(x: Tensor, name: str) -> Any:
     first = conv_bn(x, 384, 3, strides=2, padding="valid")
     second = conv_bn(conv_bn(conv_bn(x, 64, 1), 96, 3), 96, 3, strides=2, padding="valid")
     return _concatenated([first, second, MaxPooling2D(3, strides=2)(x)], name)
 
 
-def _reduced_to_8(x: Any, name: str) -> Any:
+def _reduced_to_8(x: Tensor, name: str) -> Any:
     first = conv_bn(conv_bn(x, 192, 1), 320, 3, strides=2, padding="valid")
     second = conv_bn(conv_bn(conv_bn(x, 192, 1), 192, (1, 7)), 192, (7, 1))
     second = conv_bn(second, 192, 3, strides=2, padding="valid")
@@ -74,7 +76,7 @@ def _reduced_to_8(x: Any, name: str) -> Any:
 def InceptionV3(
     include_top: bool = True,
     weights: str | None = "imagenet",
-    input_tensor: Any = None,
+    input_tensor: TensorLike | None = None,
     input_shape: Sequence[int | None] | None = None,
     pooling: str | None = None,
     classes: int = 1000,

@@ -8,6 +8,8 @@ from typing import Any
 
 from thalweg._src.base import logging
 from thalweg._src.base.export import export
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.applications.network import (
     Arguments,
     WeightFile,
@@ -35,7 +37,7 @@ _ALPHAS = {0.25: "2_5", 0.5: "5_0", 0.75: "7_5", 1.0: "1_0"}  # as names of file
 _ALPHAS_V2 = (0.35, 0.5, 0.75, 1.0, 1.3, 1.4)
 
 
-def _weight_size(arguments: Arguments, image: Any, sizes: Sequence[int], default: int | None) -> int | None:
+def _weight_size(arguments: Arguments, image: Tensor, sizes: Sequence[int], default: int | None) -> int | None:
     """Returns the size of images that weights of ImageNet were trained for; without such weights that of the image."""
     height, width = sizes_of(image)
     if arguments.weights != "imagenet" or (height == width and height in sizes):
@@ -50,7 +52,7 @@ def _default_size(shape: Sequence[int | None] | None, sizes: Sequence[int]) -> i
     return height if height is not None and height == width and height in sizes else 224
 
 
-def _rectified(x: Any, name: str, normalization: str, momentum: float = 0.99) -> Any:
+def _rectified(x: Tensor, name: str, normalization: str, momentum: float = 0.99) -> Any:
     x = BatchNormalization(axis=channel_axis(), momentum=momentum, name=normalization)(x)
     return ReLU(6.0, name=f"{name}_relu")(x)
 
@@ -63,7 +65,7 @@ def MobileNet(
     dropout: float = 1e-3,
     include_top: bool = True,
     weights: str | None = "imagenet",
-    input_tensor: Any = None,
+    input_tensor: TensorLike | None = None,
     pooling: str | None = None,
     classes: int = 1000,
 ) -> Any:
@@ -132,7 +134,7 @@ def MobileNetV2(
     alpha: float = 1.0,
     include_top: bool = True,
     weights: str | None = "imagenet",
-    input_tensor: Any = None,
+    input_tensor: TensorLike | None = None,
     pooling: str | None = None,
     classes: int = 1000,
 ) -> Any:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src.base.export import export
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.applications.network import Arguments, WeightFile, channel_axis, sizes_of, strided_padding
 from thalweg._src.keras.layers.convolutional import Conv2D, SeparableConv2D
 from thalweg._src.keras.layers.core import Activation
@@ -20,15 +22,15 @@ _FILES = {
 }
 
 
-def _normalized(x: Any, name: str) -> Any:
+def _normalized(x: Tensor, name: str) -> Any:
     return BatchNormalization(axis=channel_axis(), momentum=0.9997, epsilon=1e-3, name=name)(x)
 
 
-def _projected(x: Any, filters: int, name: str) -> Any:
+def _projected(x: Tensor, filters: int, name: str) -> Any:
     return Conv2D(filters, 1, padding="same", use_bias=False, name=name)(x)
 
 
-def _separable(x: Any, filters: int, kernel: int, name: str, strides: int = 1) -> Any:
+def _separable(x: Tensor, filters: int, kernel: int, name: str, strides: int = 1) -> Any:
     """Adds two separable convolutions, each after a rectifier and before normalization."""
     x, padding = Activation("relu")(x), "same"
     if strides == 2:
@@ -41,7 +43,7 @@ def _separable(x: Any, filters: int, kernel: int, name: str, strides: int = 1) -
     return _normalized(x, f"separable_conv_2_bn_{name}")
 
 
-def _adjusted(previous: Any, x: Any, filters: int, name: str) -> Any:
+def _adjusted(previous: Tensor | None, x: Tensor, filters: int, name: str) -> Any:
     """Returns the input of the cell before in the size of the input of this one, and with its number of channels."""
     if previous is None:
         return x
@@ -59,16 +61,16 @@ def _adjusted(previous: Any, x: Any, filters: int, name: str) -> Any:
     return previous
 
 
-def _normal(x: Any, previous: Any, filters: int, name: str) -> Any:
+def _normal(x: Tensor, previous: Tensor | None, filters: int, name: str) -> Any:
     """Adds a cell that keeps the size of images."""
     p = _adjusted(previous, x, filters, name)
     h = _projected(Activation("relu")(x), filters, f"normal_conv_1_{name}")
     h = _normalized(h, f"normal_bn_1_{name}")
 
-    def pooled(x: Any, side: str) -> Any:
+    def pooled(x: Tensor, side: str) -> Any:
         return AveragePooling2D(3, strides=1, padding="same", name=f"normal_{side}_{name}")(x)
 
-    def separable(x: Any, kernel: int, side: str) -> Any:
+    def separable(x: Tensor, kernel: int, side: str) -> Any:
         return _separable(x, filters, kernel, f"normal_{side}_{name}")
 
     pairs = [
@@ -82,14 +84,14 @@ def _normal(x: Any, previous: Any, filters: int, name: str) -> Any:
     return Concatenate(axis=channel_axis(), name=f"normal_concat_{name}")([p, *sums])
 
 
-def _reduction(x: Any, previous: Any, filters: int, name: str) -> Any:
+def _reduction(x: Tensor, previous: Tensor | None, filters: int, name: str) -> Any:
     """Adds a cell that halves the size of images."""
     p = _adjusted(previous, x, filters, name)
     h = _projected(Activation("relu")(x), filters, f"reduction_conv_1_{name}")
     h = _normalized(h, f"reduction_bn_1_{name}")
     padded = ZeroPadding2D(strided_padding(h, 3), name=f"reduction_pad_1_{name}")(h)
 
-    def separable(x: Any, kernel: int, side: str, strides: int = 2) -> Any:
+    def separable(x: Tensor, kernel: int, side: str, strides: int = 2) -> Any:
         return _separable(x, filters, kernel, f"reduction_{side}_{name}", strides)
 
     def pooled(kind: Any, side: str) -> Any:
@@ -138,7 +140,7 @@ def NASNetMobile(
     input_shape: Sequence[int | None] | None = None,
     include_top: bool = True,
     weights: str | None = "imagenet",
-    input_tensor: Any = None,
+    input_tensor: TensorLike | None = None,
     pooling: str | None = None,
     classes: int = 1000,
 ) -> Any:
@@ -152,7 +154,7 @@ def NASNetLarge(
     input_shape: Sequence[int | None] | None = None,
     include_top: bool = True,
     weights: str | None = "imagenet",
-    input_tensor: Any = None,
+    input_tensor: TensorLike | None = None,
     pooling: str | None = None,
     classes: int = 1000,
 ) -> Any:

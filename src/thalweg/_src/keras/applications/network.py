@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from thalweg._src.base import logging
+from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras.backend.settings import image_data_format
 from thalweg._src.keras.engine.input_layer import Input
 from thalweg._src.keras.engine.model import Model
@@ -87,7 +88,7 @@ class Arguments(NamedTuple):
             raise ValueError(f"input_shape: expected known sizes with include_top=True, received {shape}")
         return shape
 
-    def top(self, x: Any, named: bool = True) -> Any:
+    def top(self, x: Tensor, named: bool = True) -> Any:
         """Adds the classifier or, without it, the pooling that was asked for.
 
         named: whether that pooling is called as the one of the classifier, not by its class
@@ -98,14 +99,14 @@ class Arguments(NamedTuple):
             )
         return self.pooled(x, named)
 
-    def pooled(self, x: Any, named: bool = False) -> Any:
+    def pooled(self, x: Tensor, named: bool = False) -> Any:
         """Adds the pooling that was asked for in the place of a classifier."""
         if self.pooling is None:
             return x
         kind = GlobalAveragePooling2D if self.pooling == "avg" else GlobalMaxPooling2D
         return kind(name=f"{self.pooling}_pool" if named else None)(x)
 
-    def model(self, image: Any, outputs: Any, name: str, files: Sequence[WeightFile]) -> Model:
+    def model(self, image: Tensor, outputs: Tensor, name: str, files: Sequence[WeightFile]) -> Model:
         """Returns the model, with its weights.
 
         files: the weights of ImageNet with the classifier, and without it
@@ -137,13 +138,13 @@ def channel_axis() -> int:
     return 1 if channels_first() else 3
 
 
-def sizes_of(x: Any) -> tuple[int | None, int | None]:
+def sizes_of(x: Tensor) -> tuple[int | None, int | None]:
     """Returns height and width of images."""
     height, width = x.shape.as_list()[2:] if channels_first() else x.shape.as_list()[1:-1]
     return height, width
 
 
-def strided_padding(x: Any, kernel: int) -> tuple[tuple[int, int], tuple[int, int]]:
+def strided_padding(x: Tensor, kernel: int) -> tuple[tuple[int, int], tuple[int, int]]:
     """Returns what a convolution with stride 2 pads so that windows lie as in networks trained elsewhere."""
     half = kernel // 2
     height, width = ((half - (1 if size is None or size % 2 == 0 else 0), half) for size in sizes_of(x))
@@ -151,7 +152,7 @@ def strided_padding(x: Any, kernel: int) -> tuple[tuple[int, int], tuple[int, in
 
 
 def conv_bn(
-    x: Any, filters: int, kernel: Size, strides: Size = 1, padding: str = "same", name: str | None = None
+    x: Tensor, filters: int, kernel: Size, strides: Size = 1, padding: str = "same", name: str | None = None
 ) -> Any:
     """Adds a convolution without bias, batch normalization without scale, and a rectifier."""
     x = Conv2D(filters, kernel, strides=strides, padding=padding, use_bias=False, name=name)(x)

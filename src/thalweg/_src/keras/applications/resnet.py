@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src.base.export import export
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.applications.network import Arguments, channel_axis, tf_kernels
 from thalweg._src.keras.layers.convolutional import Conv2D
 from thalweg._src.keras.layers.core import Activation
@@ -26,13 +28,13 @@ _FILES = {
 }
 
 
-def _normalized(x: Any, name: str, is_rectified: bool = True) -> Any:
+def _normalized(x: Tensor, name: str, is_rectified: bool = True) -> Any:
     """Adds batch normalization and a rectifier, which are named after what they follow."""
     x = BatchNormalization(axis=channel_axis(), epsilon=1.001e-5, name=f"{name}_bn")(x)
     return Activation("relu", name=f"{name}_relu")(x) if is_rectified else x
 
 
-def _block(x: Any, filters: int, strides: int, is_projected: bool, name: str) -> Any:
+def _block(x: Tensor, filters: int, strides: int, is_projected: bool, name: str) -> Any:
     """Adds a block of the first version, whose stride is that of its first convolution."""
     shortcut = x
     if is_projected:
@@ -44,7 +46,7 @@ def _block(x: Any, filters: int, strides: int, is_projected: bool, name: str) ->
     return Activation("relu", name=f"{name}_out")(Add(name=f"{name}_add")([shortcut, x]))
 
 
-def _block_v2(x: Any, filters: int, strides: int, is_projected: bool, name: str) -> Any:
+def _block_v2(x: Tensor, filters: int, strides: int, is_projected: bool, name: str) -> Any:
     """Adds a block of the second version, whose stride is that of its second convolution."""
     inner = _normalized(x, f"{name}_preact")
     if is_projected:
@@ -82,7 +84,7 @@ def _network(name: str, blocks: Sequence[int], arguments: Arguments) -> Any:
 def ResNet50(
     include_top: bool = True,
     weights: str | None = "imagenet",
-    input_tensor: Any = None,
+    input_tensor: TensorLike | None = None,
     input_shape: Sequence[int | None] | None = None,
     pooling: str | None = None,
     classes: int = 1000,
@@ -96,7 +98,7 @@ def ResNet50(
 def ResNet101(
     include_top: bool = True,
     weights: str | None = "imagenet",
-    input_tensor: Any = None,
+    input_tensor: TensorLike | None = None,
     input_shape: Sequence[int | None] | None = None,
     pooling: str | None = None,
     classes: int = 1000,
@@ -110,7 +112,7 @@ def ResNet101(
 def ResNet152(
     include_top: bool = True,
     weights: str | None = "imagenet",
-    input_tensor: Any = None,
+    input_tensor: TensorLike | None = None,
     input_shape: Sequence[int | None] | None = None,
     pooling: str | None = None,
     classes: int = 1000,
@@ -124,7 +126,7 @@ def ResNet152(
 def ResNet50V2(
     include_top: bool = True,
     weights: str | None = "imagenet",
-    input_tensor: Any = None,
+    input_tensor: TensorLike | None = None,
     input_shape: Sequence[int | None] | None = None,
     pooling: str | None = None,
     classes: int = 1000,
@@ -138,7 +140,7 @@ def ResNet50V2(
 def ResNet101V2(
     include_top: bool = True,
     weights: str | None = "imagenet",
-    input_tensor: Any = None,
+    input_tensor: TensorLike | None = None,
     input_shape: Sequence[int | None] | None = None,
     pooling: str | None = None,
     classes: int = 1000,
@@ -152,7 +154,7 @@ def ResNet101V2(
 def ResNet152V2(
     include_top: bool = True,
     weights: str | None = "imagenet",
-    input_tensor: Any = None,
+    input_tensor: TensorLike | None = None,
     input_shape: Sequence[int | None] | None = None,
     pooling: str | None = None,
     classes: int = 1000,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src.base.export import export
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.applications.network import Arguments, tf_kernels
 from thalweg._src.keras.layers.convolutional import Conv2D
 from thalweg._src.keras.layers.core import Dense, Flatten
@@ -39,7 +40,7 @@ def _network(name: str, convolutions: Sequence[int], arguments: Arguments) -> An
 def VGG16(
     include_top: bool = True,
     weights: str | None = "imagenet",
-    input_tensor: Any = None,
+    input_tensor: TensorLike | None = None,
     input_shape: Sequence[int | None] | None = None,
     pooling: str | None = None,
     classes: int = 1000,
@@ -53,7 +54,7 @@ def VGG16(
 def VGG19(
     include_top: bool = True,
     weights: str | None = "imagenet",
-    input_tensor: Any = None,
+    input_tensor: TensorLike | None = None,
     input_shape: Sequence[int | None] | None = None,
     pooling: str | None = None,
     classes: int = 1000,

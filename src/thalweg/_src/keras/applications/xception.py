@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src.base.export import export
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.applications.network import Arguments, channel_axis, tf_kernels
 from thalweg._src.keras.layers.convolutional import Conv2D, SeparableConv2D
 from thalweg._src.keras.layers.core import Activation
@@ -16,19 +18,19 @@ from thalweg._src.keras.layers.pooling import MaxPooling2D
 _FILES = tf_kernels("xception", "0a58e3b7378bc2990ea3b43d5981f1f6", "b0042744bf5b25fce3cb969f33bebb97")
 
 
-def _normalized(x: Any, name: str | None = None) -> Any:
+def _normalized(x: Tensor, name: str | None = None) -> Any:
     return BatchNormalization(axis=channel_axis(), name=name)(x)
 
 
-def _rectified(x: Any, name: str) -> Any:
+def _rectified(x: Tensor, name: str) -> Any:
     return Activation("relu", name=f"{name}_act")(x)
 
 
-def _separable(x: Any, filters: int, name: str) -> Any:
+def _separable(x: Tensor, filters: int, name: str) -> Any:
     return _normalized(SeparableConv2D(filters, 3, padding="same", use_bias=False, name=name)(x), f"{name}_bn")
 
 
-def _entry(x: Any, block: int, filters: Sequence[int], is_rectified: bool = True) -> Any:
+def _entry(x: Tensor, block: int, filters: Sequence[int], is_rectified: bool = True) -> Any:
     """Adds a block of two convolutions that halves images."""
     shortcut = Conv2D(filters[-1], 1, strides=2, padding="same", use_bias=False)(x)
     shortcut = _normalized(shortcut)
@@ -39,7 +41,7 @@ def _entry(x: Any, block: int, filters: Sequence[int], is_rectified: bool = True
     return Add()([x, shortcut])
 
 
-def _middle(x: Any, block: int) -> Any:
+def _middle(x: Tensor, block: int) -> Any:
     """Adds a block of three convolutions that keeps the size of images."""
     shortcut = x
     for number in range(1, 4):
@@ -52,7 +54,7 @@ def _middle(x: Any, block: int) -> Any:
 def Xception(
     include_top: bool = True,
     weights: str | None = "imagenet",
-    input_tensor: Any = None,
+    input_tensor: TensorLike | None = None,
     input_shape: Sequence[int | None] | None = None,
     pooling: str | None = None,
     classes: int = 1000,

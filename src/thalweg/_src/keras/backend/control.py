@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from thalweg._src.base import dtypes
+from thalweg._src.base.dtypes import DTypeLike
 from thalweg._src.base.export import export, export_from
 from thalweg._src.graph.control_flow import cond, functional
 from thalweg._src.graph.convert import convert_to_tensor
@@ -15,6 +16,7 @@ from thalweg._src.graph.ops.where import where_v2
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.backend.state import learning_phase
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 from thalweg._src.training.variables.variables import Variable
 
 export_from("thalweg._src.graph.scopes", "keras.backend", "name_scope")
@@ -26,13 +28,17 @@ def backend() -> str:
     return "tensorflow"
 
 
-def _called(expression: Any) -> Any:
+def _called(expression: TensorLike | Callable[[], Any]) -> Any:
     """Returns the value of an expression: a tensor, or a function that returns one."""
     return expression() if callable(expression) else expression
 
 
 @export("keras.backend.switch")
-def switch(condition: TensorLike, then_expression: Any, else_expression: Any) -> Any:
+def switch(
+    condition: TensorLike,
+    then_expression: TensorLike | Callable[[], Any],
+    else_expression: TensorLike | Callable[[], Any],
+) -> Any:
     """Returns one of two expressions, selected by a scalar, or for each element or example by a tensor."""
     chosen = cast(convert_to_tensor(condition), dtypes.bool)
     rank = chosen._rank()
@@ -53,7 +59,9 @@ def expanded(condition: Tensor, value: Tensor) -> Tensor:
 
 
 @export("keras.backend.in_train_phase")
-def in_train_phase(x: Any, alt: Any, training: Any = None) -> Any:
+def in_train_phase(
+    x: TensorLike | Callable[[], Any], alt: TensorLike | Callable[[], Any], training: TensorLike | None = None
+) -> Any:
     """Returns x in training and alt otherwise; both may be functions."""
     phase = learning_phase() if training is None else training
     if isinstance(phase, Tensor | Variable):
@@ -62,24 +70,32 @@ def in_train_phase(x: Any, alt: Any, training: Any = None) -> Any:
 
 
 @export("keras.backend.in_test_phase")
-def in_test_phase(x: Any, alt: Any, training: Any = None) -> Any:
+def in_test_phase(
+    x: TensorLike | Callable[[], Any], alt: TensorLike | Callable[[], Any], training: TensorLike | None = None
+) -> Any:
     """Returns x outside of training and alt in training; both may be functions."""
     return in_train_phase(alt, x, training)
 
 
 @export("keras.backend.map_fn")
-def map_fn(fn: Callable[..., Any], elems: Any, name: str | None = None, dtype: Any = None) -> Any:
+def map_fn(
+    fn: Callable[..., Any], elems: NestedTensors, name: str | None = None, dtype: DTypeLike | None = None
+) -> Any:
     """Returns the results of a function of each element, stacked."""
     return functional.map_fn(fn, elems, dtype, name=name)
 
 
 @export("keras.backend.foldl")
-def foldl(fn: Callable[..., Any], elems: Any, initializer: Any = None, name: str | None = None) -> Any:
+def foldl(
+    fn: Callable[..., Any], elems: NestedTensors, initializer: NestedTensors = None, name: str | None = None
+) -> Any:
     """Returns elements reduced by a function of the result so far and the next element, from first to last."""
     return functional.foldl(fn, elems, initializer, name=name)
 
 
 @export("keras.backend.foldr")
-def foldr(fn: Callable[..., Any], elems: Any, initializer: Any = None, name: str | None = None) -> Any:
+def foldr(
+    fn: Callable[..., Any], elems: NestedTensors, initializer: NestedTensors = None, name: str | None = None
+) -> Any:
     """Returns elements reduced by a function of the result so far and the next element, from last to first."""
     return functional.foldr(fn, elems, initializer, name=name)

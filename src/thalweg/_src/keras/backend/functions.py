@@ -25,6 +25,7 @@ from thalweg._src.keras.backend import state
 from thalweg._src.runtime.eager.mode import eager_mode
 from thalweg._src.runtime.function.compiled_call import CompiledCall
 from thalweg._src.runtime.session.session import Session
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 from thalweg._src.training.variables.assign import assign
 from thalweg._src.training.variables.variables import Variable
 
@@ -32,7 +33,9 @@ _OPTIONS = ("fetches", "feed_dict", "options", "run_metadata")
 
 
 @export("keras.backend.function")
-def function(inputs: Any, outputs: Any, updates: Any = None, name: str | None = None, **kwargs: Any) -> Any:
+def function(
+    inputs: NestedTensors, outputs: NestedTensors, updates: Any = None, name: str | None = None, **kwargs: Any
+) -> Any:
     """Returns a function that takes the values of inputs and returns those of outputs, after which it makes updates.
 
     Args:
@@ -56,7 +59,7 @@ def function(inputs: Any, outputs: Any, updates: Any = None, name: str | None = 
 class _Function:
     """A function of arrays: symbolic tensors that are given, those that are computed, and operations that are run."""
 
-    def __init__(self, inputs: Any, outputs: Any, updates: Sequence[Any], name: str | None) -> None:
+    def __init__(self, inputs: NestedTensors, outputs: NestedTensors, updates: Sequence[Any], name: str | None) -> None:
         self.name = name
         self.inputs: list[Any] = nest.flatten(inputs)
         self._structure = outputs
@@ -66,7 +69,7 @@ class _Function:
             with control_dependencies(tensors):
                 self.updates = [_as_operation(update) for update in updates]
 
-    def __call__(self, inputs: Any) -> Any:
+    def __call__(self, inputs: NestedTensors) -> Any:
         """Returns the values of the outputs for values of the inputs, in the structure of the outputs."""
         values = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
         if len(values) != len(self.inputs):
@@ -88,8 +91,8 @@ class _SessionFunction(_Function):
 
     def __init__(
         self,
-        inputs: Any,
-        outputs: Any,
+        inputs: NestedTensors,
+        outputs: NestedTensors,
         updates: Sequence[Any],
         name: str | None,
         fetches: Any = None,
@@ -128,7 +131,7 @@ class _SessionFunction(_Function):
 class _EagerFunction(_Function):
     """A function that is compiled for eager execution from the graph of symbolic tensors."""
 
-    def __init__(self, inputs: Any, outputs: Any, updates: Sequence[Any], name: str | None) -> None:
+    def __init__(self, inputs: NestedTensors, outputs: NestedTensors, updates: Sequence[Any], name: str | None) -> None:
         super().__init__(inputs, outputs, updates, name)
         self._graph = state.get_graph()
         self._steps: dict[tuple[int, ...], tuple[CompiledCall, list[Any]]] = {}
@@ -138,7 +141,7 @@ class _EagerFunction(_Function):
         if present not in self._steps:
             self._steps[present] = self._compiled(symbols)
         step, outside = self._steps[present]
-        leaves = [array for value in values for array in _parts(value)]
+        leaves = [array for value in values for array in _leaves_of(value)]
         with eager_mode():
             results = step([*map(_fed, leaves, symbols), *outside])
         arrays = iter([result.numpy() for result in results])
@@ -168,7 +171,7 @@ def _as_operation(update: Any) -> Operation:
     return operation
 
 
-def _parts(value: Any) -> Sequence[Any]:
+def _leaves_of(value: Any) -> Sequence[Any]:
     """Returns the arrays that a value of an input consists of."""
     if not isinstance(value, SparseTensor | SparseTensorValue):
         return (value,)
@@ -197,13 +200,13 @@ def _packed(output: Any, arrays: Any) -> Any:
 
 
 @export("keras.backend.gradients")
-def gradients(loss: Any, variables: Any) -> list[Any]:
+def gradients(loss: Any, variables: NestedTensors) -> list[Any]:
     """Returns the gradients of a loss with respect to variables, None where it does not depend on one."""
     return autodiff.gradients(loss, variables, colocate_gradients_with_ops=True)
 
 
 @export("keras.backend.stop_gradient")
-def stop_gradient(variables: Any) -> Any:
+def stop_gradient(variables: NestedTensors) -> Any:
     """Returns tensors unchanged, through which no gradient flows."""
     if isinstance(variables, list | tuple):
         return [stop_one_gradient(variable) for variable in variables]

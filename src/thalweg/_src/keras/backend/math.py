@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src.base import dtypes
+from thalweg._src.base.dtypes import DTypeLike
 from thalweg._src.base.export import export
 from thalweg._src.base.shapes import compatible, show
 from thalweg._src.graph.convert import convert_to_tensor
@@ -33,13 +34,13 @@ Axes = int | Sequence[int] | None
 
 
 @export("keras.backend.cast")
-def cast(x: Any, dtype: Any) -> Any:
+def cast(x: TensorLike, dtype: DTypeLike) -> Any:
     """Returns a tensor in another type."""
     return cast_ops.cast(x, dtype)
 
 
 @export("keras.backend.cast_to_floatx")
-def cast_to_floatx(x: Any) -> Any:
+def cast_to_floatx(x: TensorLike) -> Any:
     """Returns a tensor or an array in the type `floatx()`."""
     if isinstance(x, Tensor | Variable | SparseTensor):
         return cast_ops.cast(x, floatx())
@@ -99,7 +100,7 @@ def _equation(x_rank: int, y_rank: int, first: int, second: int) -> str:
 
 
 @export("keras.backend.gather")
-def gather(reference: Any, indices: TensorLike) -> Tensor:
+def gather(reference: TensorLike, indices: TensorLike) -> Tensor:
     """Returns rows of a tensor."""
     return gather_rows(reference, indices)
 
@@ -301,7 +302,7 @@ def cos(x: TensorLike) -> Any:
 
 
 @export("keras.backend.clip")
-def clip(x: TensorLike, min_value: Any, max_value: Any) -> Any:
+def clip(x: TensorLike, min_value: TensorLike, max_value: TensorLike) -> Any:
     """Returns elements, limited by a minimum and a maximum, each of which may be None."""
     low = -np.inf if min_value is None else min_value
     high = np.inf if max_value is None else max_value

@@ -61,7 +61,7 @@ def in_top_k(predictions: TensorLike, targets: TensorLike, k: int) -> Tensor:
 
 @export("keras.backend.normalize_batch_in_training")
 def normalize_batch_in_training(
-    x: TensorLike, gamma: Any, beta: Any, reduction_axes: Sequence[int], epsilon: float = 1e-3
+    x: TensorLike, gamma: TensorLike, beta: TensorLike, reduction_axes: Sequence[int], epsilon: float = 1e-3
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Returns a batch normalized over axes, its mean and its variance."""
     x = convert_to_tensor(x)
@@ -84,7 +84,13 @@ def normalize_batch_in_training(
 
 @export("keras.backend.batch_normalization")
 def batch_normalization(
-    x: TensorLike, mean: Any, var: Any, beta: Any, gamma: Any, axis: int = -1, epsilon: float = 1e-3
+    x: TensorLike,
+    mean: TensorLike,
+    var: TensorLike,
+    beta: TensorLike,
+    gamma: TensorLike,
+    axis: int = -1,
+    epsilon: float = 1e-3,
 ) -> Tensor:
     """Returns a batch normalized by a given mean and variance, then multiplied by gamma and moved by beta."""
     x = convert_to_tensor(x)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from thalweg._src.base.dtypes import DTypeLike
 from thalweg._src.base.export import export
 from thalweg._src.base.shapes import ShapeLike
 from thalweg._src.graph.ops import random
@@ -26,7 +25,11 @@ def _seed(seed: int | None) -> int:
 
 @export("keras.backend.random_normal")
 def random_normal(
-    shape: ShapeLike | TensorLike, mean: float = 0.0, stddev: float = 1.0, dtype: Any = None, seed: int | None = None
+    shape: ShapeLike | TensorLike,
+    mean: float = 0.0,
+    stddev: float = 1.0,
+    dtype: DTypeLike | None = None,
+    seed: int | None = None,
 ) -> Tensor:
     """Returns normal numbers."""
     return random.random_normal(shape, mean, stddev, dtype or floatx(), _seed(seed))
@@ -34,7 +37,11 @@ def random_normal(
 
 @export("keras.backend.random_uniform")
 def random_uniform(
-    shape: ShapeLike | TensorLike, minval: float = 0.0, maxval: float = 1.0, dtype: Any = None, seed: int | None = None
+    shape: ShapeLike | TensorLike,
+    minval: float = 0.0,
+    maxval: float = 1.0,
+    dtype: DTypeLike | None = None,
+    seed: int | None = None,
 ) -> Tensor:
     """Returns uniform numbers between two limits."""
     return random.random_uniform(shape, minval, maxval, dtype or floatx(), _seed(seed))
@@ -42,7 +49,7 @@ def random_uniform(
 
 @export("keras.backend.random_binomial")
 def random_binomial(
-    shape: ShapeLike | TensorLike, p: float = 0.0, dtype: Any = None, seed: int | None = None
+    shape: ShapeLike | TensorLike, p: float = 0.0, dtype: DTypeLike | None = None, seed: int | None = None
 ) -> Tensor:
     """Returns ones with a probability, and zeros otherwise."""
     dtype = dtype or floatx()
@@ -51,13 +58,17 @@ def random_binomial(
 
 @export("keras.backend.truncated_normal")
 def truncated_normal(
-    shape: ShapeLike | TensorLike, mean: float = 0.0, stddev: float = 1.0, dtype: Any = None, seed: int | None = None
+    shape: ShapeLike | TensorLike,
+    mean: float = 0.0,
+    stddev: float = 1.0,
+    dtype: DTypeLike | None = None,
+    seed: int | None = None,
 ) -> Tensor:
     """Returns normal numbers that are at most two standard deviations from the mean."""
     return random.truncated_normal(shape, mean, stddev, dtype or floatx(), _seed(seed))
 
 
 @export("keras.backend.dropout")
-def dropout(x: TensorLike, level: TensorLike, noise_shape: Any = None, seed: int | None = None) -> Tensor:
+def dropout(x: TensorLike, level: TensorLike, noise_shape: ShapeLike = None, seed: int | None = None) -> Tensor:
     """Sets a fraction of elements to zero and scales the others so that the expectation is preserved."""
     return dropout_ops.dropout(x, rate=level, noise_shape=noise_shape, seed=_seed(seed))

@@ -25,6 +25,7 @@ from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.backend.control import expanded
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 
 Mask = Callable[[Any], Tensor]  # of a time step: whether each example has it
 
@@ -32,8 +33,8 @@ Mask = Callable[[Any], Tensor]  # of a time step: whether each example has it
 @export("keras.backend.rnn")
 def rnn(
     step_function: Callable[..., tuple[Any, Any]],
-    inputs: Any,
-    initial_states: Any,
+    inputs: NestedTensors,
+    initial_states: NestedTensors,
     go_backwards: bool = False,
     mask: TensorLike | None = None,
     constants: Sequence[Any] | None = None,
@@ -118,7 +119,7 @@ class _Step:
     constants: list[Any]
     zero_output: bool  # whether masked steps have zeros as outputs
 
-    def __call__(self, inputs: Any, states: Any) -> tuple[Any, Any]:
+    def __call__(self, inputs: NestedTensors, states: NestedTensors) -> tuple[Any, Any]:
         """Returns the output of a step and the states after it, of the static shapes of those before."""
         output, new = self.function(inputs, (*states, *self.constants))
         flat = [convert_to_tensor(state) for state in nest.flatten(new)]
@@ -127,18 +128,20 @@ class _Step:
                 state.set_shape(before.shape)
         return nest.map_structure(convert_to_tensor, output), nest.pack_sequence_as(states, flat)
 
-    def masked(self, inputs: Any, states: Any, mask: Tensor, before: Any) -> tuple[Any, Any]:
+    def masked(
+        self, inputs: NestedTensors, states: NestedTensors, mask: Tensor, before: NestedTensors
+    ) -> tuple[Any, Any]:
         """Returns output and states of a step that only some examples have; before is the last output, if any."""
         output, new = self(inputs, states)
         other = nest.map_structure(zeros_like, output) if self.zero_output or before is None else before
         return _chosen(mask, output, other), _chosen(mask, new, states)
 
 
-def _chosen(mask: Tensor, values: Any, otherwise: Any) -> Any:
+def _chosen(mask: Tensor, values: NestedTensors, otherwise: NestedTensors) -> Any:
     return nest.map_structure(lambda x, y: where_v2(expanded(mask, x), x, y), values, otherwise)
 
 
-def _unrolled(step: _Step, inputs: Any, mask: Mask | None) -> tuple[Any, Any]:
+def _unrolled(step: _Step, inputs: NestedTensors, mask: Mask | None) -> tuple[Any, Any]:
     """Adds each step of its own; returns the outputs, stacked, and the last states."""
     states = nest.map_structure(convert_to_tensor, step.initial_states)
     outputs: list[Any] = []
@@ -152,7 +155,7 @@ def _unrolled(step: _Step, inputs: Any, mask: Mask | None) -> tuple[Any, Any]:
     return nest.map_structure(lambda *tensors: stack(tensors), *outputs), states
 
 
-def _looped(step: _Step, inputs: Any, mask: Mask | None) -> tuple[Any, Any]:
+def _looped(step: _Step, inputs: NestedTensors, mask: Mask | None) -> tuple[Any, Any]:
     """Adds a loop over the steps; returns the outputs, stacked, and the last states."""
     with name_scope("rnn"):
         states = nest.map_structure(convert_to_tensor, step.initial_states)
@@ -163,7 +166,7 @@ def _looped(step: _Step, inputs: Any, mask: Mask | None) -> tuple[Any, Any]:
         arrays = [TensorArray(tensor.dtype, size=length, element_shape=tensor.shape) for tensor in nest.flatten(like)]
         before = [] if mask is None else [zeros_like(tensor) for tensor in nest.flatten(like)]
 
-        def body(time: Tensor, arrays: Any, before: Any, states: Any) -> tuple[Any, ...]:
+        def body(time: Tensor, arrays: NestedTensors, before: NestedTensors, states: NestedTensors) -> tuple[Any, ...]:
             current = nest.pack_sequence_as(inputs, [source.read(time) for source in sources])
             if mask is None:
                 output, states = step(current, states)

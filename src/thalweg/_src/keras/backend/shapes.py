@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src.base import dtypes
+from thalweg._src.base.dtypes import DTypeLike
 from thalweg._src.base.export import export
 from thalweg._src.base.shapes import ShapeLike
 from thalweg._src.graph.convert import convert_to_tensor
@@ -135,13 +136,15 @@ def repeat(x: TensorLike, n: int) -> Tensor:
 
 
 @export("keras.backend.tile")
-def tile(x: TensorLike, n: Any) -> Tensor:
+def tile(x: TensorLike, n: TensorLike) -> Tensor:
     """Returns a tensor repeated n times along each axis."""
     return pad_tile.tile(x, [n] if isinstance(n, int) else n)
 
 
 @export("keras.backend.arange")
-def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = "int32") -> Tensor:
+def arange(
+    start: TensorLike, stop: TensorLike | None = None, step: TensorLike = 1, dtype: DTypeLike = "int32"
+) -> Tensor:
     """Returns evenly spaced numbers; without stop, those from 0 to start."""
     if stop is None and isinstance(start, int | float) and start < 0:
         start = 0
@@ -158,7 +161,7 @@ def one_hot(indices: TensorLike, num_classes: int) -> Tensor:
 
 
 @export("keras.backend.reverse")
-def reverse(x: TensorLike, axes: Any) -> Tensor:
+def reverse(x: TensorLike, axes: TensorLike) -> Tensor:
     """Returns a tensor reversed along axes."""
     return pad_tile.reverse(x, [axes] if isinstance(axes, int) else axes)
 

@@ -25,7 +25,7 @@ from thalweg._src.graph.ops.constants import placeholder_with_default
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.runtime.session.session import Session
 from thalweg._src.training.variables.assign import is_variable_initialized
-from thalweg._src.training.variables.variables import variables_initializer
+from thalweg._src.training.variables.variables import Variable, variables_initializer
 
 # What graphs keep for Keras.
 _NAMES, _VARIABLES, _PHASE, _OPTIMIZERS = "keras names", "keras variables", "keras learning phase", "keras optimizers"
@@ -107,7 +107,7 @@ def clear_session() -> None:
 # -- sessions ---------------------------------------------------------------------------------------------------------
 
 
-def track_variable(variable: Any) -> None:
+def track_variable(variable: Variable) -> None:
     """Makes the session of Keras initialize a variable before it runs a step."""
     if not executing_eagerly_outside_functions():
         _home().singleton(_VARIABLES, dict)[id(variable)] = variable

@@ -36,7 +36,7 @@ _ASSIGNMENTS = "keras assignments"  # what graphs keep: by variable, a placehold
 
 
 @export("keras.backend.get_value")
-def get_value(x: Any) -> Any:
+def get_value(x: TensorLike) -> Any:
     """Returns the value of a tensor or variable as an array; what is neither is returned unchanged."""
     return batch_get_value([x])[0] if isinstance(x, _SYMBOLIC) else x
 
@@ -54,7 +54,7 @@ def batch_get_value(tensors: Sequence[Any]) -> list[Any]:
     return state.get_session(tensors).run(list(tensors)) if tensors else []
 
 
-def _eager_value(x: Any) -> Any:
+def _eager_value(x: TensorLike) -> Any:
     """Returns the value of an eager tensor, a variable, or a symbolic tensor that depends on no input."""
     if (isinstance(x, Tensor) and not x.is_eager) or (isinstance(x, SparseTensor) and not x.values.is_eager):
         return function([], x)([])
@@ -71,7 +71,7 @@ def eval(x: Any) -> Any:
 
 
 @export("keras.backend.set_value")
-def set_value(x: Any, value: TensorLike) -> None:
+def set_value(x: Variable, value: TensorLike) -> None:
     """Sets the value of a variable."""
     batch_set_value([(x, value)])
 
@@ -93,7 +93,7 @@ def batch_set_value(tuples: Sequence[tuple[Any, Any]]) -> None:
         state.get_session([variable for variable, _ in tuples]).run(operations, feeds)
 
 
-def _assignment(variable: Any) -> tuple[Tensor, Any]:
+def _assignment(variable: Variable) -> tuple[Tensor, Any]:
     """Returns a placeholder and the operation that assigns it to a variable, made once for each variable."""
     graph = variable.graph
     assignments: Any = graph.singleton(_ASSIGNMENTS, weakref.WeakKeyDictionary)
@@ -104,7 +104,7 @@ def _assignment(variable: Any) -> tuple[Tensor, Any]:
     return assignments[variable]  # type: ignore[no-any-return]
 
 
-def _array(variable: Any, value: Any) -> Any:
+def _array(variable: Variable, value: TensorLike) -> Any:
     """Returns a value in the type of a variable; tensors are left as they are."""
     return value if isinstance(value, Tensor) else np.asarray(value, variable.dtype.base_dtype.as_numpy_dtype)
 
@@ -113,7 +113,7 @@ def _array(variable: Any, value: Any) -> Any:
 
 
 @export("keras.backend.is_keras_tensor")
-def is_keras_tensor(x: Any) -> bool:
+def is_keras_tensor(x: object) -> bool:
     """Returns whether a tensor is the result of a layer or of `keras.Input`."""
     if not isinstance(x, _SYMBOLIC):
         raise ValueError(f"expected a symbolic tensor, received {x!r} of {type(x)}")
@@ -121,7 +121,7 @@ def is_keras_tensor(x: Any) -> bool:
 
 
 @export("keras.backend.is_sparse")
-def is_sparse(tensor: Any) -> bool:
+def is_sparse(tensor: object) -> bool:
     """Returns whether a tensor is sparse."""
     return isinstance(tensor, SparseTensor)
 
@@ -136,14 +136,14 @@ def to_dense(tensor: Any) -> Any:
 
 
 @export("keras.backend.dtype")
-def dtype(x: Any) -> str:
+def dtype(x: Tensor | SparseTensor | Variable) -> str:
     """Returns the name of the type of a tensor or variable."""
     require_members("x", x, "a tensor or a variable", "dtype", "shape")
     return str(x.dtype.base_dtype.name)
 
 
 @export("keras.backend.int_shape")
-def int_shape(x: Any) -> tuple[int | None, ...] | None:
+def int_shape(x: Tensor | SparseTensor | Variable) -> tuple[int | None, ...] | None:
     """Returns the static shape of a tensor or variable, None if its rank is unknown."""
     require_members("x", x, "a tensor or a variable", "shape")
     if isinstance(x.shape, tuple):
@@ -152,7 +152,7 @@ def int_shape(x: Any) -> tuple[int | None, ...] | None:
 
 
 @export("keras.backend.ndim")
-def ndim(x: Any) -> int | None:
+def ndim(x: Tensor | SparseTensor | Variable) -> int | None:
     """Returns the number of axes of a tensor or variable, None if it is unknown."""
     shape = int_shape(x)
     return None if shape is None else len(shape)
@@ -166,7 +166,7 @@ def count_params(x: Any) -> int:
 
 
 @export("keras.backend.print_tensor")
-def print_tensor(x: Any, message: str = "") -> Any:
+def print_tensor(x: TensorLike, message: str = "") -> Any:
     """Returns a tensor unchanged; a message and its value are printed whenever it is computed."""
     x = convert_to_tensor(x)
     with in_graph_of(x), control_dependencies([print_v2(message, x, output_stream=sys.stdout)]):

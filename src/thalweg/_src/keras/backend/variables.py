@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from thalweg._src.base.dtypes import DTypeLike
 from thalweg._src.base.export import export
 from thalweg._src.base.shapes import ShapeLike
 from thalweg._src.graph.default import executing_eagerly_outside_functions
@@ -21,7 +22,7 @@ from thalweg._src.training.nn.ragged.factories import placeholder as ragged_plac
 from thalweg._src.training.optimizers.moving_averages import assign_moving_average
 from thalweg._src.training.variables import assign
 from thalweg._src.training.variables.resource_variable import ResourceVariable
-from thalweg._src.training.variables.variables import global_variables
+from thalweg._src.training.variables.variables import Variable, global_variables
 
 _SEEDS = 10**9  # drawn from NumPy's generator, so that numpy.random.seed makes a program repeatable
 
@@ -46,7 +47,7 @@ def variable(value: Any, dtype: Any = None, name: str | None = None, constraint:
 def placeholder(
     shape: ShapeLike = None,
     ndim: int | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     sparse: bool = False,
     name: str | None = None,
     ragged: bool = False,
@@ -72,13 +73,13 @@ def placeholder(
         return ragged_placeholder(dtype, ragged_axes, sizes[ragged_axes + 1 :], name)
 
 
-def is_placeholder(x: Any) -> bool:
+def is_placeholder(x: object) -> bool:
     """Returns whether a tensor is a placeholder."""
     return isinstance(x, Tensor) and not x.is_eager and x.op.type == "Placeholder"
 
 
 @export("keras.backend.constant")
-def constant(value: TensorLike, dtype: Any = None, shape: ShapeLike = None, name: str = "Const") -> Tensor:
+def constant(value: TensorLike, dtype: DTypeLike | None = None, shape: ShapeLike = None, name: str = "Const") -> Tensor:
     """Returns a constant, by default of the type `floatx()`."""
     return constants.constant(value, dtype or floatx(), shape, name)
 
@@ -95,7 +96,7 @@ def ones(shape: ShapeLike, dtype: Any = None, name: str | None = None) -> Any:
     return _filled(reshape.ones, shape, dtype, name)
 
 
-def _filled(fill: Any, shape: Any, dtype: Any, name: str | None) -> Any:
+def _filled(fill: Any, shape: Any, dtype: DTypeLike, name: str | None) -> Any:
     with init_scope():
         value = fill(shape, dtype or floatx(), name)
         # As in Keras, an empty variable is not made either.
@@ -103,19 +104,19 @@ def _filled(fill: Any, shape: Any, dtype: Any, name: str | None) -> Any:
 
 
 @export("keras.backend.eye")
-def eye(size: int, dtype: Any = None, name: str | None = None) -> Any:
+def eye(size: int, dtype: DTypeLike | None = None, name: str | None = None) -> Any:
     """Returns a new variable with an identity matrix."""
     return variable(diagonal.eye(size, dtype=dtype or floatx()), dtype, name)
 
 
 @export("keras.backend.zeros_like")
-def zeros_like(x: TensorLike, dtype: Any = None, name: str | None = None) -> Tensor:
+def zeros_like(x: TensorLike, dtype: DTypeLike | None = None, name: str | None = None) -> Tensor:
     """Returns zeros of the shape of a tensor."""
     return reshape.zeros_like(x, dtype, name)
 
 
 @export("keras.backend.ones_like")
-def ones_like(x: TensorLike, dtype: Any = None, name: str | None = None) -> Tensor:
+def ones_like(x: TensorLike, dtype: DTypeLike | None = None, name: str | None = None) -> Tensor:
     """Returns ones of the shape of a tensor."""
     return reshape.ones_like(x, dtype, name)
 
@@ -127,7 +128,12 @@ def identity(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("keras.backend.random_uniform_variable")
 def random_uniform_variable(
-    shape: ShapeLike, low: float, high: float, dtype: Any = None, name: str | None = None, seed: int | None = None
+    shape: ShapeLike,
+    low: float,
+    high: float,
+    dtype: DTypeLike | None = None,
+    name: str | None = None,
+    seed: int | None = None,
 ) -> Any:
     """Returns a new variable with uniform numbers between two limits."""
     seed = np.random.randint(_SEEDS) if seed is None else seed
@@ -136,7 +142,12 @@ def random_uniform_variable(
 
 @export("keras.backend.random_normal_variable")
 def random_normal_variable(
-    shape: ShapeLike, mean: float, scale: float, dtype: Any = None, name: str | None = None, seed: int | None = None
+    shape: ShapeLike,
+    mean: float,
+    scale: float,
+    dtype: DTypeLike | None = None,
+    name: str | None = None,
+    seed: int | None = None,
 ) -> Any:
     """Returns a new variable with normal numbers."""
     seed = np.random.randint(_SEEDS) if seed is None else seed
@@ -147,25 +158,25 @@ def random_normal_variable(
 
 
 @export("keras.backend.update")
-def update(x: Any, new_x: TensorLike) -> Any:
+def update(x: Variable, new_x: TensorLike) -> Any:
     """Assigns a new value to a variable."""
     return assign.assign(x, new_x)
 
 
 @export("keras.backend.update_add")
-def update_add(x: Any, increment: TensorLike) -> Any:
+def update_add(x: Variable, increment: TensorLike) -> Any:
     """Adds to a variable."""
     return assign.assign_add(x, increment)
 
 
 @export("keras.backend.update_sub")
-def update_sub(x: Any, decrement: TensorLike) -> Any:
+def update_sub(x: Variable, decrement: TensorLike) -> Any:
     """Subtracts from a variable."""
     return assign.assign_sub(x, decrement)
 
 
 @export("keras.backend.moving_average_update")
-def moving_average_update(x: Any, value: TensorLike, momentum: TensorLike) -> Any:
+def moving_average_update(x: Variable, value: TensorLike, momentum: TensorLike) -> Any:
     """Moves a variable towards a value; in graphs, without the bias of a variable that has started at zero.
 
     Args:

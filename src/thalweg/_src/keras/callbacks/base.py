@@ -128,7 +128,7 @@ class ProgbarLogger(Callback):
         stateful_metrics: Names of metrics that average by themselves.
     """
 
-    def __init__(self, count_mode: str = "samples", stateful_metrics: Any = None) -> None:
+    def __init__(self, count_mode: str = "samples", stateful_metrics: Iterable[str] | None = None) -> None:
         super().__init__()
         if count_mode not in ("samples", "steps"):
             raise ValueError(f"Unknown `count_mode`: {count_mode}; expected 'samples' or 'steps'")

@@ -111,7 +111,7 @@ class RemoteMonitor(Callback):
             logging.warning("RemoteMonitor: nothing was sent to %s: %s", self.root, error)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Returns a value of NumPy as numbers of Python, which JSON knows."""
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 

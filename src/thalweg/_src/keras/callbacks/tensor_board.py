@@ -27,10 +27,12 @@ from thalweg._src.keras.backend.functions import function
 from thalweg._src.keras.backend.settings import image_data_format
 from thalweg._src.keras.backend.values import get_value
 from thalweg._src.keras.callbacks.base import Callback, Logs
+from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.engine.trainable_model import TrainableModel
 from thalweg._src.training.checkpoint.state import update_checkpoint_state
 from thalweg._src.training.nn.summaries import histogram, image
 from thalweg._src.training.observe.file_writer import FileWriter
+from thalweg._src.training.variables.variables import Variable
 
 _NOT_MEASURED = ("batch", "size", "num_steps")  # what logs also contain
 _PROJECTOR, _EMBEDDINGS = "projector_config.pbtxt", "keras_embedding.ckpt"
@@ -234,11 +236,11 @@ class TensorBoard(Callback):
         update_checkpoint_state(self.log_dir, prefix)
 
 
-def _tag(weight: Any) -> str:
+def _tag(weight: Variable) -> str:
     return str(weight.name.replace(":", "_"))
 
 
-def _outputs(layer: Any) -> Iterator[tuple[str, Any]]:
+def _outputs(layer: Layer) -> Iterator[tuple[str, Any]]:
     """Yields tags and outputs of a layer; one that was called several times, or never, has none."""
     output = getattr(layer, "output", None)
     if isinstance(output, list | tuple):
@@ -247,7 +249,7 @@ def _outputs(layer: Any) -> Iterator[tuple[str, Any]]:
         yield f"{layer.name}_out", output
 
 
-def _picture(weight: Any) -> Any:
+def _picture(weight: Variable) -> Any:
     """Returns a weight as images: a vector as a column, a matrix with its longer side across; None for other ranks."""
     pixels = squeeze(convert_to_tensor(weight))
     sizes: list[Any] = pixels.shape.as_list()

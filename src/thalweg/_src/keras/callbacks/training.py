@@ -168,7 +168,7 @@ class ReduceLROnPlateau(Callback):
         self.cooldown_counter = 0
         self.wait = 0
 
-    def monitor_op(self, current: Any, best: Any) -> bool:
+    def monitor_op(self, current: float, best: float) -> bool:
         """Returns whether a value is better than another by more than `min_delta`."""
         return bool(current > best + self.min_delta if self._larger else current < best - self.min_delta)
 

@@ -10,19 +10,20 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from thalweg._src.base import dtypes
-from thalweg._src.base.dtypes import DTypeLike
+from thalweg._src.base.dtypes import DType, DTypeLike
 from thalweg._src.base.export import export
 from thalweg._src.base.shapes import ShapeLike, TensorShape
 from thalweg._src.graph import nest
 from thalweg._src.graph.autograph.convert import convert
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import executing_eagerly, get_default_graph
+from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.ops.identity import identity
 from thalweg._src.graph.scopes import init_scope, name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -33,11 +34,13 @@ from thalweg._src.keras.backend.values import batch_get_value, batch_set_value
 from thalweg._src.keras.engine import call_context, tracking
 from thalweg._src.keras.engine.node import Node, all_have_history
 from thalweg._src.keras.engine.operation_layers import with_history
-from thalweg._src.keras.engine.tracking import Tracking
+from thalweg._src.keras.engine.tracking import NestedShapes, Tracking
 from thalweg._src.keras.places import expected
+from thalweg._src.keras.serialization import Identifier
 from thalweg._src.training.checkpoint.trackable import Child, attributes_of, children_of
 from thalweg._src.training.nn.layers.base import Layer as PlainLayer, snake_case
 from thalweg._src.training.nn.layers.input_spec import require_inputs
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 from thalweg._src.training.variables.replication import VariableAggregation, VariableSynchronization
 from thalweg._src.training.variables.restoration import child_added
 from thalweg._src.training.variables.variables import Variable
@@ -55,7 +58,7 @@ _OPTIONS = {
 _NEUTRAL = {"dropout": 0.0, "keepdims": False, "score_mode": "dot", "seed": None}
 
 
-def _changes_nothing(name: str, value: Any) -> bool:
+def _changes_nothing(name: str, value: object) -> bool:
     return name in _NEUTRAL and bool(value == _NEUTRAL[name])
 
 
@@ -128,7 +131,7 @@ class Layer(Tracking, PlainLayer):
         name: str | None = None,
         shape: ShapeLike = None,
         dtype: DTypeLike | None = None,
-        initializer: Any = None,
+        initializer: Identifier = None,
         regularizer: Any = None,
         trainable: bool | None = None,
         constraint: Any = None,
@@ -170,7 +173,7 @@ class Layer(Tracking, PlainLayer):
         """Returns the values of the variables as NumPy arrays."""
         return batch_get_value(self.weights)
 
-    def set_weights(self, weights: Any) -> None:
+    def set_weights(self, weights: Sequence[np.ndarray[Any, Any]]) -> None:
         """Sets the values of the variables, in the order of `get_weights`."""
         variables = self.weights
         if len(variables) != len(weights):
@@ -192,7 +195,7 @@ class Layer(Tracking, PlainLayer):
 
     # -- calls --------------------------------------------------------------------------------------------------------
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: NestedTensors, mask: NestedTensors = None) -> Any:
         """Returns the mask of the outputs; that of the inputs if the layer supports masks."""
         if not self.supports_masking:
             if any(m is not None for m in nest.flatten(mask)):
@@ -200,7 +203,7 @@ class Layer(Tracking, PlainLayer):
             return None
         return mask
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: NestedShapes) -> Any:
         """Returns the shape of the outputs for inputs of a shape, by a call on placeholders."""
         kind = dtypes.as_dtype(self._dtype or floatx())
         graph = state.get_graph()
@@ -216,7 +219,7 @@ class Layer(Tracking, PlainLayer):
         kinds = type(nest.flatten(input_signature)[0])
         return tracking.map_shapes(lambda output_shape: kinds(output_shape, kind), shape)
 
-    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, inputs: NestedTensors, *args: Any, **kwargs: Any) -> Any:
         """Applies the layer; the first call creates the variables."""
         inputs = _as_tensors(inputs)
         flat = nest.flatten(inputs)
@@ -235,7 +238,7 @@ class Layer(Tracking, PlainLayer):
             Node(self, inputs, outputs, call_arguments)
         return outputs
 
-    def _called(self, inputs: Any, flat: list[Any], call_arguments: dict[str, Any]) -> Any:
+    def _called(self, inputs: NestedTensors, flat: list[Any], call_arguments: dict[str, Any]) -> Any:
         """Returns the outputs, with their masks; creates the variables before that if there are none."""
         arguments = self._arguments(inputs, call_arguments)
         with call_context.entered(self, arguments.get("training")), name_scope(self._name_scope()):
@@ -263,7 +266,7 @@ class Layer(Tracking, PlainLayer):
         """Returns whether `call` has an argument of a name."""
         return name in _parameters(type(self).call)
 
-    def _arguments(self, inputs: Any, call_arguments: dict[str, Any]) -> dict[str, Any]:
+    def _arguments(self, inputs: NestedTensors, call_arguments: dict[str, Any]) -> dict[str, Any]:
         """Returns the arguments of `call` by name, with the masks of the inputs and the learning phase added."""
         arguments = dict(call_arguments)
         if self.takes_argument("mask") and arguments.get("mask") is None:
@@ -275,7 +278,7 @@ class Layer(Tracking, PlainLayer):
             arguments["training"] = state.learning_phase() if training is None else training
         return arguments
 
-    def _build_for(self, inputs: Any, flat: list[Any]) -> None:
+    def _build_for(self, inputs: NestedTensors, flat: list[Any]) -> None:
         if self._dtype is None and flat and isinstance(flat[0], Tensor):
             self._dtype = flat[0].dtype.base_dtype.name
         self._build_input_shape = tracking.shapes_of(inputs)
@@ -288,7 +291,9 @@ class Layer(Tracking, PlainLayer):
             self.set_weights(self._initial_weights)
             self._initial_weights = None
 
-    def _set_masks(self, inputs: Any, flat: list[Any], outputs: Any, arguments: dict[str, Any]) -> None:
+    def _set_masks(
+        self, inputs: NestedTensors, flat: list[Any], outputs: NestedTensors, arguments: dict[str, Any]
+    ) -> None:
         """Sets the mask of each output."""
         if type(self).compute_mask is Layer.compute_mask and not self.supports_masking:
             return
@@ -326,7 +331,7 @@ class Layer(Tracking, PlainLayer):
 Layer.__new__.__signature__ = inspect.signature(Layer.__init__)  # type: ignore[attr-defined]  # for help()
 
 
-def _initializer(initializer: Any, kind: Any, name: str | None) -> Callable[..., Any]:
+def _initializer(initializer: Identifier, kind: DType, name: str | None) -> Callable[..., Any]:
     """Returns an initializer; by default Glorot's for floats, and zeros for integers and booleans."""
     if initializer is not None:
         return initializers.get(initializer)  # type: ignore[no-any-return]
@@ -337,27 +342,27 @@ def _initializer(initializer: Any, kind: Any, name: str | None) -> Callable[...,
     raise ValueError(f"An initializer for variable {name} of type {kind.base_dtype} is required")
 
 
-def _regularization(regularizer: Callable[[Any], Any], variable: Any, name: str | None) -> Any:
+def _regularization(regularizer: Callable[[Any], Any], variable: Variable, name: str | None) -> Any:
     with name_scope(f"{name}/Regularizer"):
         return regularizer(variable)
 
 
-def _placeholder(graph: Any, kind: Any, shape: Any) -> Tensor:
-    return graph.create_op("Placeholder", [], attrs={"dtype": kind, "shape": TensorShape(shape).as_list()}).outputs[0]  # type: ignore[no-any-return]
+def _placeholder(graph: Graph, kind: DType, shape: ShapeLike) -> Tensor:
+    return graph.create_op("Placeholder", [], attrs={"dtype": kind, "shape": TensorShape(shape).as_list()}).outputs[0]
 
 
-def _as_tensors(inputs: Any) -> Any:
+def _as_tensors(inputs: NestedTensors) -> Any:
     if any(isinstance(leaf, np.ndarray | float | int | Variable) for leaf in nest.flatten(inputs)):
         return nest.map_structure(convert_to_tensor, inputs)
     return inputs
 
 
-def mask_of(tensor: Any) -> Any:
+def mask_of(tensor: Tensor) -> Any:
     """Returns the mask of a tensor, None if it has none."""
     return getattr(tensor, "_keras_mask", None)
 
 
-def _is_in(tensor: Any, tensors: list[Any]) -> bool:
+def _is_in(tensor: Tensor, tensors: list[Any]) -> bool:
     return any(tensor is other for other in tensors)
 
 
@@ -373,6 +378,6 @@ def _names_after_inputs(function: Callable[..., Any]) -> list[str]:
 
 
 @children_of.register(Layer)
-def _children(layer: Any) -> Iterator[Child]:
+def _children(layer: Layer) -> Iterator[Child]:
     """Yields the attributes of a layer, in the order in which they were set."""
     yield from attributes_of(layer, without=tracking.UNTRACKED)

@@ -70,7 +70,7 @@ class ArrayBatches:
         """Does nothing: arrays need no workers."""
 
 
-def _take(values: Sequence[Any], rows: Any) -> list[Any]:
+def _take(values: Sequence[Any], rows: slice | np.ndarray[Any, Any]) -> list[Any]:
     return [None if value is None else value[rows] for value in values]
 
 
@@ -143,7 +143,7 @@ class IteratedBatches:
         return batches_of(self._source) if isinstance(self._source, BatchSequence) else iter(self._source)
 
 
-def _reader(dataset: Any) -> Callable[[], Iterator[Any]]:
+def _reader(dataset: Dataset) -> Callable[[], Iterator[Any]]:
     """Returns a function that yields the elements of a dataset, from the first one on.
 
     They are tensors in eager execution, otherwise arrays of the session of Keras.
@@ -166,12 +166,12 @@ def _reader(dataset: Any) -> Callable[[], Iterator[Any]]:
     return read
 
 
-def is_iterated(x: Any) -> bool:
+def is_iterated(x: object) -> bool:
     """Returns whether data come batch by batch, and not as arrays."""
     return isinstance(x, BatchSequence | Dataset) or (hasattr(x, "__next__") and not isinstance(x, np.ndarray))
 
 
-def standardized(data: Any, names: Sequence[str], shapes: Sequence[Any], what: str) -> list[Any]:
+def standardized(data: object, names: Sequence[str], shapes: Sequence[Any], what: str) -> list[Any]:
     """Returns arrays in the order of names, each with the rank of its shape; raises ValueError if one does not fit."""
     if not names:
         if data is not None and (not hasattr(data, "__len__") or len(data)):
@@ -196,7 +196,7 @@ def standardized(data: Any, names: Sequence[str], shapes: Sequence[Any], what: s
     return [_fitted(value, name, shape, what) for value, name, shape in zip(arrays, names, shapes)]
 
 
-def _fitted(value: Any, name: str, shape: Any, what: str) -> Any:
+def _fitted(value: Any, name: str, shape: Sequence[int | None] | None, what: str) -> Any:
     if value is None:
         return None
     if not hasattr(value, "shape"):
@@ -239,7 +239,7 @@ def require_equal_sizes(batch: Batch) -> None:
             )
 
 
-def class_weights_of(targets: Any, class_weight: dict[int, float]) -> Any:
+def class_weights_of(targets: object, class_weight: dict[int, float]) -> Any:
     """Returns the weight of each example by its class: an integer, or the largest column."""
     classes = np.asarray(targets)
     classes = classes.argmax(axis=1) if classes.ndim == 2 and classes.shape[1] > 1 else classes.reshape(-1)

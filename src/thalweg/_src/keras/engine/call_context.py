@@ -7,6 +7,9 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+from thalweg._src.graph.types import TensorLike
+from thalweg._src.training.nn.layers.base import Layer
+
 
 class _Calls(threading.local):
     """The calls of layers that this thread is in, innermost last: the layer, and whether it is in training."""
@@ -39,7 +42,7 @@ def left() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def entered(layer: Any, training: Any) -> Iterator[None]:
+def entered(layer: Layer, training: TensorLike | None) -> Iterator[None]:
     """Context manager: the call of a layer."""
     _calls.stack.append((layer, training if training is not None else outer_training()))
     try:

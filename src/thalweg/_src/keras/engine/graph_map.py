@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras.engine.node import Node, has_history, node_of
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 
 
 class GraphModel(Protocol):
@@ -51,7 +52,7 @@ class GraphModel(Protocol):
     def metrics(self) -> list[Any]:
         """The metrics that layers have added."""
 
-    def get_losses_for(self, inputs: Any) -> list[Tensor]:
+    def get_losses_for(self, inputs: NestedTensors) -> list[Tensor]:
         """Returns the losses that depend on the inputs; for None, those that depend on no input."""
 
     def get_config(self) -> dict[str, Any]:

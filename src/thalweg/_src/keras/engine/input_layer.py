@@ -8,6 +8,7 @@ from thalweg._src.base import dtypes
 from thalweg._src.base.dtypes import DTypeLike
 from thalweg._src.base.errors import require_members
 from thalweg._src.base.export import export
+from thalweg._src.base.shapes import ShapeLike
 from thalweg._src.graph.ops.constants import placeholder
 from thalweg._src.graph.ops.sparse import sparse_placeholder
 from thalweg._src.graph.tensor import Tensor
@@ -15,6 +16,7 @@ from thalweg._src.keras.backend import state
 from thalweg._src.keras.backend.settings import floatx
 from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.engine.node import Node
+from thalweg._src.keras.engine.tracking import NestedShapes
 
 
 @export("keras.layers.InputLayer")
@@ -35,10 +37,10 @@ class InputLayer(Layer):
 
     def __init__(
         self,
-        input_shape: Any = None,
+        input_shape: NestedShapes = None,
         batch_size: int | None = None,
         dtype: DTypeLike | None = None,
-        input_tensor: Any = None,
+        input_tensor: Tensor | None = None,
         sparse: bool = False,
         name: str | None = None,
         **kwargs: Any,
@@ -84,12 +86,12 @@ class InputLayer(Layer):
 
 @export("keras.Input", "keras.layers.Input")
 def Input(
-    shape: Any = None,
+    shape: ShapeLike = None,
     batch_size: int | None = None,
     name: str | None = None,
     dtype: DTypeLike | None = None,
     sparse: bool = False,
-    tensor: Any = None,
+    tensor: Tensor | None = None,
     **kwargs: Any,
 ) -> Tensor:
     """Returns a symbolic tensor, from which models are made; `shape` is without the batch.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from thalweg._src.keras.losses import functions
 from thalweg._src.keras.optimizers import lookup as optimizers
 from thalweg._src.keras.utils.workers import QueueOptions
 from thalweg._src.training.distribute.current import get_strategy, has_strategy
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 from thalweg._src.training.variables.distribution import current_mode
 
 _BATCH = 32
@@ -42,7 +43,9 @@ class Model(Network):
         **kwargs: `trainable`, `dtype`, `dynamic`.
     """
 
-    def __init__(self, inputs: Any = None, outputs: Any = None, name: str | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, inputs: NestedTensors = None, outputs: NestedTensors = None, name: str | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(inputs, outputs, name, **kwargs)
         self.history: Any = None
         self.loss: Any = None
@@ -56,14 +59,14 @@ class Model(Network):
 
     def compile(
         self,
-        optimizer: Any = "rmsprop",
-        loss: Any = None,
-        metrics: Any = None,
-        loss_weights: Any = None,
-        sample_weight_mode: Any = None,
-        weighted_metrics: Any = None,
-        target_tensors: Any = None,
-        distribute: Any = None,
+        optimizer: object = "rmsprop",
+        loss: object = None,
+        metrics: object = None,
+        loss_weights: object = None,
+        sample_weight_mode: str | None = None,
+        weighted_metrics: object = None,
+        target_tensors: object = None,
+        distribute: object = None,
         **kwargs: Any,
     ) -> None:
         """Sets what the training minimizes, how, and what it measures."""
@@ -87,7 +90,7 @@ class Model(Network):
         if self.outputs is not None:
             self._prepare()
 
-    def _require_scope(self, optimizer: Any) -> None:
+    def _require_scope(self, optimizer: object) -> None:
         """Raises unless the strategy in whose scope the model is compiled can train it."""
         if has_strategy() and self._strategy is not get_strategy():
             raise ValueError(
@@ -168,7 +171,7 @@ class Model(Network):
 
     # -- data ---------------------------------------------------------------------------------------------------------
 
-    def _set_inputs(self, inputs: Any) -> None:
+    def _set_inputs(self, inputs: NestedTensors) -> None:
         """Makes the symbolic inputs and outputs of a subclass, from the first data that it gets."""
         flat = nest.flatten(inputs)
         arrays = [np.asarray(value) if not hasattr(value, "shape") else value for value in flat]
@@ -185,7 +188,13 @@ class Model(Network):
         x = list(inputs) if len(inputs) > 1 else inputs[0]
         return nest.flatten(self(x, training=training) if self.takes_argument("training") else self(x))
 
-    def _batch(self, x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None) -> Batch:
+    def _batch(
+        self,
+        x: NestedTensors,
+        y: NestedTensors = None,
+        sample_weight: NestedTensors = None,
+        class_weight: dict[int, float] | None = None,
+    ) -> Batch:
         """Returns the values of inputs, targets and weights in the order of the model."""
         if self.inputs is None:
             self._set_inputs(list(x) if isinstance(x, tuple) else x)
@@ -228,13 +237,13 @@ class Model(Network):
 
     def _batches(
         self,
-        x: Any,
-        y: Any,
-        sample_weight: Any,
+        x: NestedTensors,
+        y: NestedTensors,
+        sample_weight: NestedTensors,
         batch_size: int | None,
-        shuffle: Any,
+        shuffle: bool | str,
         steps: int | None,
-        class_weight: Any = None,
+        class_weight: dict[int, float] | None = None,
         queue: QueueOptions | None = None,
     ) -> Batches:
         if batches.is_iterated(x):
@@ -249,7 +258,7 @@ class Model(Network):
         size = batch_size or (_BATCH if not steps else -(-batch.size // steps))
         return ArrayBatches(batch, size, shuffle)
 
-    def _element(self, element: Any, class_weight: Any) -> Batch:
+    def _element(self, element: NestedTensors, class_weight: dict[int, float] | None) -> Batch:
         """Returns the batch of an element of a generator, a sequence or a dataset."""
         columns = element if isinstance(element, tuple) else (element,)
         if not 1 <= len(columns) <= 3:
@@ -263,21 +272,21 @@ class Model(Network):
 
     def fit(
         self,
-        x: Any = None,
-        y: Any = None,
+        x: NestedTensors = None,
+        y: NestedTensors = None,
         batch_size: int | None = None,
         epochs: int = 1,
         verbose: int = 1,
         callbacks: Sequence[Any] | None = None,
         validation_split: float = 0.0,
-        validation_data: Any = None,
+        validation_data: NestedTensors = None,
         shuffle: bool | str = True,
         class_weight: dict[int, float] | None = None,
-        sample_weight: Any = None,
+        sample_weight: NestedTensors = None,
         initial_epoch: int = 0,
         steps_per_epoch: int | None = None,
         validation_steps: int | None = None,
-        validation_freq: Any = 1,
+        validation_freq: int | Container[int] = 1,
         max_queue_size: int = 10,
         workers: int = 1,
         use_multiprocessing: bool = False,
@@ -305,7 +314,9 @@ class Model(Network):
                 self, source, epochs, initial_epoch, verbose, list(callbacks or ()), validation, validation_freq
             )
 
-    def _validation_batches(self, data: Any, batch_size: int | None, steps: int | None, queue: QueueOptions) -> Batches:
+    def _validation_batches(
+        self, data: NestedTensors, batch_size: int | None, steps: int | None, queue: QueueOptions
+    ) -> Batches:
         if batches.is_iterated(data):
             return IteratedBatches(data, lambda element: self._element(element, None), steps, True, queue)
         if not isinstance(data, list | tuple) or len(data) not in (2, 3):
@@ -322,11 +333,11 @@ class Model(Network):
 
     def evaluate(
         self,
-        x: Any = None,
-        y: Any = None,
+        x: NestedTensors = None,
+        y: NestedTensors = None,
         batch_size: int | None = None,
         verbose: int = 1,
-        sample_weight: Any = None,
+        sample_weight: NestedTensors = None,
         steps: int | None = None,
         callbacks: Sequence[Any] | None = None,
         max_queue_size: int = 10,
@@ -342,7 +353,7 @@ class Model(Network):
 
     def predict(
         self,
-        x: Any,
+        x: NestedTensors,
         batch_size: int | None = None,
         verbose: int = 0,
         steps: int | None = None,
@@ -358,14 +369,21 @@ class Model(Network):
             return _single(loops.predict(self, source, verbose, list(callbacks or ())))
 
     def train_on_batch(
-        self, x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None, reset_metrics: bool = True
+        self,
+        x: NestedTensors,
+        y: NestedTensors = None,
+        sample_weight: NestedTensors = None,
+        class_weight: dict[int, float] | None = None,
+        reset_metrics: bool = True,
     ) -> Any:
         """Trains on one batch, and returns its loss, or its loss and metrics."""
         self._require_compiled()
         batch = self._batch(x, y, sample_weight, class_weight)
         return self._one_batch(self.compiled_steps.train, batch, reset_metrics)
 
-    def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, reset_metrics: bool = True) -> Any:
+    def test_on_batch(
+        self, x: NestedTensors, y: NestedTensors = None, sample_weight: NestedTensors = None, reset_metrics: bool = True
+    ) -> Any:
         """Returns the loss of one batch, or its loss and metrics."""
         self._require_compiled()
         batch = self._batch(x, y, sample_weight)
@@ -380,7 +398,7 @@ class Model(Network):
             self.reset_metrics()
         return _single(values)
 
-    def predict_on_batch(self, x: Any) -> Any:
+    def predict_on_batch(self, x: NestedTensors) -> Any:
         """Returns the outputs for one batch."""
         return _single(self.compiled_steps.predict(self._batch(x)))
 
@@ -391,9 +409,9 @@ class Model(Network):
         epochs: int = 1,
         verbose: int = 1,
         callbacks: Sequence[Any] | None = None,
-        validation_data: Any = None,
+        validation_data: NestedTensors = None,
         validation_steps: int | None = None,
-        validation_freq: Any = 1,
+        validation_freq: int | Container[int] = 1,
         class_weight: dict[int, float] | None = None,
         max_queue_size: int = 10,
         workers: int = 1,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg._src.base import dtypes
 from thalweg._src.graph import nest
 from thalweg._src.graph.default import executing_eagerly
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.backend import state
 from thalweg._src.keras.backend.settings import floatx
 from thalweg._src.keras.engine import tracking
@@ -18,8 +19,10 @@ from thalweg._src.keras.engine.node import Node, history_of, node_of
 from thalweg._src.keras.engine.operation_layers import with_history
 from thalweg._src.keras.engine.persistence import Persistence, children_of_network
 from thalweg._src.keras.engine.summary import print_summary
+from thalweg._src.keras.engine.tracking import NestedShapes
 from thalweg._src.training.checkpoint.trackable import children_of
 from thalweg._src.training.nn.layers.base import snake_case
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 
 
 class Network(Persistence, Layer):
@@ -27,7 +30,9 @@ class Network(Persistence, Layer):
 
     _object_identifier = "_tf_keras_model"
 
-    def __init__(self, inputs: Any = None, outputs: Any = None, name: str | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, inputs: NestedTensors = None, outputs: NestedTensors = None, name: str | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(name=name, **kwargs)
         self.inputs: Any = None
         self.outputs: Any = None
@@ -41,7 +46,7 @@ class Network(Persistence, Layer):
 
     # -- graphs of layers ---------------------------------------------------------------------------------------------
 
-    def _make_graph(self, inputs: Any, outputs: Any) -> None:
+    def _make_graph(self, inputs: NestedTensors, outputs: NestedTensors) -> None:
         """Takes the layers between symbolic inputs and outputs."""
         with state.get_graph().as_default():
             outputs = with_history(outputs)
@@ -119,7 +124,7 @@ class Network(Persistence, Layer):
 
     # -- calls --------------------------------------------------------------------------------------------------------
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: NestedShapes) -> None:
         """Creates the variables of the layers, given the shape of the inputs."""
         if self._is_graph_network or self.built:
             return
@@ -135,7 +140,7 @@ class Network(Persistence, Layer):
             symbols = tracking.map_shapes(make, input_shape)
             self.call(symbols, **{"training": False} if self.takes_argument("training") else {})
 
-    def _build_for(self, inputs: Any, flat: list[Any]) -> None:
+    def _build_for(self, inputs: NestedTensors, flat: list[Any]) -> None:
         """Notes that there are inputs: the layers of a subclass create their variables when they are called."""
         if self._dtype is None and flat and isinstance(flat[0], Tensor):
             self._dtype = flat[0].dtype.base_dtype.name
@@ -143,7 +148,7 @@ class Network(Persistence, Layer):
             super()._build_for(inputs, flat)
         self.built = True
 
-    def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
+    def call(self, inputs: NestedTensors, training: TensorLike | None = None, mask: NestedTensors = None) -> Any:
         """Calls the layers of the graph with other inputs."""
         if not self._is_graph_network:
             raise NotImplementedError(f"{type(self).__name__} is a model without a graph: it needs a method `call`")
@@ -165,11 +170,13 @@ class Network(Persistence, Layer):
             values.update(zip(node.output_tensors, outputs))
         return nest.map_structure(lambda tensor: values[tensor], self._nested_outputs)
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: NestedTensors, mask: NestedTensors = None) -> Any:
         """Returns the masks that the layers of the graph have set."""
         return None if not self._is_graph_network else [mask_of(tensor) for tensor in self.outputs]
 
-    def _set_masks(self, inputs: Any, flat: list[Any], outputs: Any, arguments: dict[str, Any]) -> None:
+    def _set_masks(
+        self, inputs: NestedTensors, flat: list[Any], outputs: NestedTensors, arguments: dict[str, Any]
+    ) -> None:
         """Leaves the masks as the layers have set them."""
 
     # -- state --------------------------------------------------------------------------------------------------------
@@ -190,7 +197,7 @@ class Network(Persistence, Layer):
         """The updates of layers that keep state between batches."""
         return [update for layer in self._nested if getattr(layer, "stateful", False) for update in layer.updates]
 
-    def add_loss(self, losses: Any, inputs: Any = None) -> None:
+    def add_loss(self, losses: NestedTensors, inputs: NestedTensors = None) -> None:
         """Adds losses: tensors, or functions that return one; a symbolic tensor becomes a part of the graph."""
         if executing_eagerly() and self._is_graph_network:
             for loss in losses if isinstance(losses, list | tuple) else [losses]:
@@ -210,7 +217,10 @@ class Network(Persistence, Layer):
         ]
 
     def summary(
-        self, line_length: int | None = None, positions: Any = None, print_fn: Callable[[str], Any] | None = None
+        self,
+        line_length: int | None = None,
+        positions: Sequence[float] | None = None,
+        print_fn: Callable[[str], Any] | None = None,
     ) -> None:
         """Prints the layers with their output shapes and numbers of parameters."""
         if not self.built:
@@ -227,7 +237,7 @@ children_of.register(Network)(children_of_network)
 class _AddLoss(Layer):
     """Adds its input to the losses of the model."""
 
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: NestedTensors, *args: Any, **kwargs: Any) -> Any:
         self.add_loss(inputs)
         return inputs
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from thalweg._src.base.errors import wrong_kind
 from thalweg._src.graph import nest
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 
 _HISTORY = "_keras_history"
 
@@ -27,7 +28,7 @@ class Node:
     arguments: the other arguments by name; tensors among them are inputs too
     """
 
-    def __init__(self, layer: Any, inputs: Any, outputs: Any, arguments: dict[str, Any]) -> None:
+    def __init__(self, layer: Any, inputs: NestedTensors, outputs: NestedTensors, arguments: dict[str, Any]) -> None:
         self.layer = layer
         self.outbound_layer = layer
         self.inputs = inputs
@@ -59,7 +60,7 @@ class Node:
         )
 
 
-def has_history(value: Any) -> bool:
+def has_history(value: object) -> bool:
     """Returns whether a value is a tensor that a layer has returned."""
     return isinstance(value, Tensor) and _HISTORY in getattr(value, "__dict__", ())
 
@@ -72,7 +73,7 @@ def history_of(tensor: Any) -> History:
     return history
 
 
-def node_of(tensor: Any) -> Node:
+def node_of(tensor: object) -> Node:
     """Returns the call that has returned a symbolic tensor."""
     layer, node_index, _ = history_of(tensor)
     node: Node = layer._inbound_nodes[node_index]

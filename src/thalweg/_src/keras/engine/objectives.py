@@ -21,6 +21,7 @@ from thalweg._src.keras.losses.weighting import Reduction
 from thalweg._src.keras.metrics import accuracy
 from thalweg._src.keras.metrics.base import MeanMetricWrapper, Metric
 from thalweg._src.keras.metrics.lookup import get as get_metric
+from thalweg._src.keras.serialization import Identifier
 
 _ACCURACY, _CROSSENTROPY = ("accuracy", "acc"), ("crossentropy", "ce")
 
@@ -85,7 +86,7 @@ class Objectives:
                     metric = self._metric(identifier, outputs[index], index, is_weighted)
                     self.metrics.append((index, metric, is_weighted))
 
-    def _metric(self, identifier: object, output: Tensor, index: int, is_weighted: bool) -> Metric:
+    def _metric(self, identifier: Identifier, output: Tensor, index: int, is_weighted: bool) -> Metric:
         name = _metric_name(identifier, is_weighted)
         prefix = f"{self._model.output_names[index]}_" if len(self._model.output_names) > 1 else ""
         if not (
@@ -155,7 +156,7 @@ class Objectives:
             metric.reset_states()
 
 
-def _loss(identifier: object) -> Loss | None:
+def _loss(identifier: Identifier | Loss) -> Loss | None:
     if identifier is None or isinstance(identifier, Loss):
         return identifier
     loss = loss_functions.losses.get(identifier)
@@ -193,13 +194,13 @@ def _metrics_per_output(argument: object, names: Sequence[str]) -> list[list[Any
     return [_as_list(argument) for _ in names]
 
 
-def _as_list(value: Any) -> list[Any]:
+def _as_list(value: object) -> list[Any]:
     if value is None:
         return []
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def _metric_name(identifier: object, is_weighted: bool) -> str:
+def _metric_name(identifier: Identifier, is_weighted: bool) -> str:
     """Returns the name of a metric as TensorFlow 1.15 reports it."""
     prefix = "weighted_" if is_weighted else ""
     if identifier in _ACCURACY:

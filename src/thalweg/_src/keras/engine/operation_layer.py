@@ -14,6 +14,7 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.engine.node import Node, has_history
 from thalweg._src.keras.engine.operation_layers import LayerMaker
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 
 
 class TensorFlowOpLayer(Layer):
@@ -31,7 +32,7 @@ class TensorFlowOpLayer(Layer):
         self._constants = dict(constants)
         self.built = True
 
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: NestedTensors, *args: Any, **kwargs: Any) -> Any:
         """Adds the operation with other inputs."""
         layer_inputs = iter(inputs if isinstance(inputs, list | tuple) else [inputs])
         count = len(self._constants) + (len(inputs) if isinstance(inputs, list | tuple) else 1)

@@ -10,6 +10,7 @@ from thalweg._src.graph import nest
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras.engine.node import has_history
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 
 _CHECKED = "_keras_history_checked"  # tensors that do not depend on layers
 
@@ -20,7 +21,7 @@ class LayerMaker:
     make: ClassVar[Hook[Callable[[Operation], None]]]
 
 
-def with_history(inputs: Any) -> Any:
+def with_history(inputs: NestedTensors) -> Any:
     """Returns inputs of a layer, after making layers of the operations between them and outputs of other layers."""
     tensors = [t for t in nest.flatten(inputs) if isinstance(t, Tensor) and not t.is_eager and not has_history(t)]
     if not tensors or not _depend_on_layers(tensors):
@@ -44,7 +45,7 @@ def _depend_on_layers(tensors: list[Any]) -> bool:
     return False
 
 
-def _make_history(tensor: Any) -> None:
+def _make_history(tensor: Tensor) -> None:
     """Makes layers of the operations from which a tensor is computed, those that it depends on first."""
     stack: list[tuple[Operation, bool]] = [(tensor.op, False)]
     done: set[Operation] = set()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from thalweg._src.base import logging
+from thalweg._src.base.formats.text import PathLike
 from thalweg._src.graph.default import executing_eagerly_outside_functions
 from thalweg._src.keras.backend import state
 from thalweg._src.keras.engine import tracking
@@ -49,7 +50,7 @@ class Persistence:
 
     def save(
         self: TrainableModel,
-        filepath: Any,
+        filepath: PathLike,
         overwrite: bool = True,
         include_optimizer: bool = True,
         save_format: str | None = None,
@@ -68,7 +69,7 @@ class Persistence:
         with hdf5_checksum.created(filepath) as file:
             hdf5.write_model(file, self, include_optimizer)
 
-    def save_weights(self, filepath: Any, overwrite: bool = True, save_format: str | None = None) -> None:
+    def save_weights(self, filepath: PathLike, overwrite: bool = True, save_format: str | None = None) -> None:
         """Saves the weights: as an HDF5 file if the name says so, otherwise as a checkpoint."""
         path = os.fspath(filepath)
         if not self.weights and not self.built:
@@ -85,7 +86,7 @@ class Persistence:
             self._checkpoint().write(path, None if executing_eagerly_outside_functions() else state.get_session())
             update_checkpoint_state(os.path.dirname(path) or ".", path)
 
-    def load_weights(self, filepath: Any, by_name: bool = False, *, strict: bool = True) -> Any:
+    def load_weights(self, filepath: PathLike, by_name: bool = False, *, strict: bool = True) -> Any:
         """Loads weights from an HDF5 file or a checkpoint; of a checkpoint, returns the status of the loading.
 
         strict: as that of `tf.keras.models.load_model`

@@ -7,13 +7,17 @@ from typing import Any
 
 from thalweg._src.base.export import export
 from thalweg._src.graph import nest
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.engine import call_context
+from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.engine.input_layer import Input, InputLayer
 from thalweg._src.keras.engine.model import Model
+from thalweg._src.keras.engine.tracking import NestedShapes
 from thalweg._src.keras.layers import bidirectional, conv_recurrent, cudnn_recurrent
 from thalweg._src.keras.layers.lookup import LAYERS, deserialize, register_layers
 from thalweg._src.keras.places import at, entry, expected, within
 from thalweg._src.training.nn.layers.base import Layer as PlainLayer
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 
 
 @export("keras.Sequential", "keras.models.Sequential")
@@ -41,7 +45,7 @@ class Sequential(Model):
         layers = self._nested
         return layers[1:] if layers and isinstance(layers[0], InputLayer) else layers
 
-    def add(self, layer: Any) -> None:
+    def add(self, layer: Layer) -> None:
         """Adds a layer at the end."""
         if not isinstance(layer, PlainLayer):
             raise TypeError(f"The added layer must be an instance of class Layer. Found: {layer}")
@@ -57,7 +61,7 @@ class Sequential(Model):
         if self.outputs is not None:
             self._connect()
 
-    def _begin(self, layer: Any) -> None:
+    def _begin(self, layer: Layer) -> None:
         """Adds the first layer, after the input that it describes."""
         if isinstance(layer, InputLayer):
             self.outputs = nest.flatten(layer._inbound_nodes[-1].outputs)
@@ -96,7 +100,7 @@ class Sequential(Model):
         self.outputs = nest.flatten(self.layers[-1]._inbound_nodes[-1].outputs)
         self._connect()
 
-    def build(self, input_shape: Any = None) -> None:
+    def build(self, input_shape: NestedShapes = None) -> None:
         """Creates the variables of the layers, given the shape of the inputs."""
         if self._is_graph_network or input_shape is None:
             super().build(input_shape)
@@ -112,13 +116,13 @@ class Sequential(Model):
                     self._layers.append(layer)
             self._connect()
 
-    def _build_for(self, inputs: Any, flat: list[Any]) -> None:
+    def _build_for(self, inputs: NestedTensors, flat: list[Any]) -> None:
         if not self._is_graph_network and self._layers:
             self._dtype = flat[0].dtype.base_dtype.name
             self.build([None, *flat[0].shape.as_list()[1:]])
         self.built = True
 
-    def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
+    def call(self, inputs: NestedTensors, training: TensorLike | None = None, mask: NestedTensors = None) -> Any:
         """Calls the layers one after the other."""
         if self._is_graph_network:
             return super().call(inputs, training=training, mask=mask)
@@ -151,17 +155,17 @@ class Sequential(Model):
                     model.build(config["build_input_shape"])
             return model
 
-    def predict_classes(self, x: Any, batch_size: int = 32, verbose: int = 0) -> Any:
+    def predict_classes(self, x: NestedTensors, batch_size: int = 32, verbose: int = 0) -> Any:
         """Returns the class of each example: the largest output, or whether the only one is above a half."""
         outputs = self.predict(x, batch_size=batch_size, verbose=verbose)
         return outputs.argmax(axis=-1) if outputs.shape[-1] > 1 else (outputs > 0.5).astype("int32")
 
-    def predict_proba(self, x: Any, batch_size: int = 32, verbose: int = 0) -> Any:
+    def predict_proba(self, x: NestedTensors, batch_size: int = 32, verbose: int = 0) -> Any:
         """Returns the outputs of the model, which are probabilities if its last layer makes them so."""
         return self.predict(x, batch_size=batch_size, verbose=verbose)
 
 
-def _input_of(layer: Any) -> tuple[Any, Any]:
+def _input_of(layer: Layer) -> tuple[Any, Any]:
     """Returns the shape and the type of the inputs that the first layer of a model describes."""
     batch_shape = getattr(layer, "_batch_input_shape", None)
     if batch_shape is not None:

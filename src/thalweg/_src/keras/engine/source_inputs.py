@@ -7,11 +7,13 @@ from typing import Any
 from thalweg._src.base.errors import require_members
 from thalweg._src.base.export import export
 from thalweg._src.graph import nest
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.engine.node import node_of
 
 
 @export("keras.utils.get_source_inputs")
-def get_source_inputs(tensor: Any, layer: Any = None, node_index: int | None = None) -> list[Any]:
+def get_source_inputs(tensor: Tensor, layer: Layer | None = None, node_index: int | None = None) -> list[Any]:
     """Returns the inputs from which layers compute a symbolic tensor.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 from thalweg._src.base.errors import require_members
 from thalweg._src.base.read_only import ReadOnly
@@ -16,8 +16,12 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras.engine import call_context
 from thalweg._src.training.nn.layers.base import Layer as PlainLayer, _depends
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 from thalweg._src.training.variables.distribution import current_mode
 from thalweg._src.training.variables.variables import Variable
+
+# The shape of a tensor, or lists and dictionaries of shapes in the form that the inputs of a layer have.
+NestedShapes: TypeAlias = Any
 
 # Attributes that refer to parts which are found by other names.
 UNTRACKED = frozenset(
@@ -55,19 +59,19 @@ class Tracking:
         layer._trainable = True
         return layer
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name not in UNTRACKED and "_layers" in self.__dict__:
             self._forget(self.__dict__.get(name))
             self._track(value)
         super().__setattr__(name, value)
 
-    def _forget(self, value: Any) -> None:
+    def _forget(self, value: object) -> None:
         """Drops what was an attribute before."""
         if isinstance(value, PlainLayer | list | dict | tuple):
             self._layers[:] = [attribute for attribute in self._layers if attribute is not value]
             self._metrics[:] = [metric for metric in self._metrics if metric is not value]
 
-    def _track(self, value: Any) -> None:
+    def _track(self, value: object) -> None:
         if isinstance(value, Variable):
             weights = self._trainable_weights if value.trainable else self._non_trainable_weights
             if not any(value is tracked for tracked in (*self._trainable_weights, *self._non_trainable_weights)):
@@ -147,7 +151,7 @@ class Tracking:
             if isinstance(layer, Tracking):
                 layer._clear_losses()
 
-    def add_loss(self, losses: Any, inputs: Any = None) -> None:
+    def add_loss(self, losses: NestedTensors, inputs: NestedTensors = None) -> None:
         """Adds losses: tensors, or functions that return one."""
         for loss in losses if isinstance(losses, list | tuple) else [losses]:
             if callable(loss):
@@ -175,7 +179,7 @@ class Tracking:
             values[key] = loss()
         return values[key]
 
-    def get_losses_for(self, inputs: Any) -> list[Tensor]:
+    def get_losses_for(self, inputs: NestedTensors) -> list[Tensor]:
         """Returns the losses that depend on the inputs; for None, those that depend on no input."""
         if executing_eagerly():
             return self.losses if inputs is None else []
@@ -183,7 +187,7 @@ class Tracking:
 
     # -- updates and metrics ------------------------------------------------------------------------------------------
 
-    def add_update(self, updates: Any, inputs: Any = None) -> None:
+    def add_update(self, updates: NestedTensors, inputs: NestedTensors = None) -> None:
         """Adds operations that run with each training step."""
         for update in updates if isinstance(updates, list | tuple) else [updates]:
             operation = update() if callable(update) else update
@@ -197,11 +201,11 @@ class Tracking:
             return []
         return [*self._updates, *(update for layer in self._nested for update in layer.updates)]
 
-    def get_updates_for(self, inputs: Any) -> list[Operation]:
+    def get_updates_for(self, inputs: NestedTensors) -> list[Operation]:
         """Returns the updates that depend on the inputs; for None, those that depend on no input."""
         return [update for update in self.updates if self._is_for(update, inputs)]
 
-    def _is_for(self, operation: Operation, inputs: Any) -> bool:
+    def _is_for(self, operation: Operation, inputs: NestedTensors) -> bool:
         if inputs is not None:
             return _depends(operation, set(nest.flatten(inputs)))
         return not _depends(operation, self._call_inputs())
@@ -240,7 +244,7 @@ class Tracking:
         return nodes[0].outputs if which else nodes[0].inputs
 
 
-def _layers_in(value: Any) -> Iterator[Any]:
+def _layers_in(value: object) -> Iterator[Any]:
     """Yields the layers in a list or dictionary, or the layer itself."""
     if isinstance(value, PlainLayer):
         yield value
@@ -257,14 +261,14 @@ def distinct(values: list[Any]) -> list[Any]:
     return list({id(value): value for value in values}.values())
 
 
-def is_shape(value: Any) -> bool:
+def is_shape(value: object) -> bool:
     """Returns whether a value is the shape of one tensor: sizes and None."""
     if isinstance(value, TensorShape):
         return True
     return isinstance(value, list | tuple) and all(size is None or isinstance(size, int) for size in value)
 
 
-def map_shapes(function: Callable[[Any], Any], shapes: Any) -> Any:
+def map_shapes(function: Callable[[Any], Any], shapes: NestedShapes) -> Any:
     """Applies a function to each shape in a structure."""
     if is_shape(shapes):
         return function(TensorShape(shapes))
@@ -273,7 +277,7 @@ def map_shapes(function: Callable[[Any], Any], shapes: Any) -> Any:
     return type(shapes)(map_shapes(function, shape) for shape in shapes)
 
 
-def shapes_of(tensors: Any) -> Any:
+def shapes_of(tensors: NestedTensors) -> Any:
     """Returns the shapes of tensors, in their structure."""
     for tensor in nest.flatten(tensors):
         require_members("inputs", tensor, "tensors", "shape")

@@ -9,6 +9,7 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.keras.engine.batch import Batch
 from thalweg._src.keras.engine.graph_map import GraphModel
 from thalweg._src.keras.engine.objectives import Objectives
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 
 
 class Steps(Protocol):
@@ -54,7 +55,7 @@ class TrainableModel(GraphModel, Protocol):
     def compile(self, optimizer: Any = ..., **arguments: Any) -> None:
         """Sets what the training minimizes, how, and what it measures."""
 
-    def get_updates_for(self, inputs: Any) -> list[Operation]:
+    def get_updates_for(self, inputs: NestedTensors) -> list[Operation]:
         """Returns the updates that depend on the inputs; for None, those that depend on no input."""
 
     def outputs_for(self, inputs: list[Any], training: bool) -> list[Any]:

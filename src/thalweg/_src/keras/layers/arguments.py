@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from thalweg._src.keras import activations, constraints, initializers, regularizers
 from thalweg._src.keras.backend.settings import image_data_format
 from thalweg._src.training.nn.layers.windows import data_format_of
+
+Window: TypeAlias = "int | Sequence[int]"  # a size or step for each spatial axis, or one for all
+Margins: TypeAlias = "int | Sequence[int | Sequence[int]]"  # what is before and after each spatial axis, or for both
 
 _KINDS: dict[str, Callable[[Any], Any]] = {
     "activation": activations.get,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src.base import dtypes
@@ -18,6 +19,7 @@ from thalweg._src.graph.ops.reshape import expand_dims, shape as shape_of
 from thalweg._src.graph.ops.sequences import range as range_of
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras.engine.base_layer import Layer
+from thalweg._src.keras.engine.tracking import NestedShapes
 
 # What is subtracted from a score so that its weight is 0; float16 has no larger number than the first.
 _MUCH = {dtypes.float16: 65504.0}
@@ -32,11 +34,11 @@ class _Attention(Layer):
         super().__init__(**kwargs)
         self.causal = causal
 
-    def _scores(self, query: Any, key: Any) -> Any:
+    def _scores(self, query: Tensor, key: Tensor) -> Any:
         """Returns how well each key matches each query, [batch, queries, keys]."""
         raise NotImplementedError("a subclass says how keys match queries")
 
-    def call(self, inputs: Any, mask: Any = None) -> Tensor:
+    def call(self, inputs: Sequence[Any], mask: Sequence[Any] | None = None) -> Tensor:
         """Returns a weighted sum of the values for each query."""
         masks = self._require(inputs, mask)
         query, value, *rest = (convert_to_tensor(x) for x in inputs)
@@ -54,7 +56,7 @@ class _Attention(Layer):
             outputs *= cast(expand_dims(masks[0], -1), outputs.dtype)
         return outputs
 
-    def _require(self, inputs: Any, mask: Any) -> Any:
+    def _require(self, inputs: Sequence[Any], mask: Sequence[Any] | None) -> Any:
         """Returns the masks of queries and values, after checks of the inputs."""
         name = type(self).__name__
         if not isinstance(inputs, list | tuple):
@@ -72,11 +74,11 @@ class _Attention(Layer):
             raise ValueError(f"{name} layer mask must be a list of length 2, received {len(mask)} masks")
         return mask
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: Sequence[Any], mask: Sequence[Any] | None = None) -> Any:
         """Returns the mask of the queries."""
         return self._require(inputs, mask)[0]
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: NestedShapes) -> Any:
         """Returns the shape of the queries with the size of the values."""
         query, value = (TensorShape(shape).as_list() for shape in input_shape[:2])
         return TensorShape([*query[:-1], value[-1]])
@@ -95,13 +97,13 @@ class Attention(_Attention):
         self.use_scale = use_scale
         self.scale: Any = None
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: NestedShapes) -> None:
         """Creates the factor of the scores, if there is one."""
         if self.use_scale:
             self.scale = self.add_weight("scale", shape=(), initializer="ones", trainable=True)
         self.built = True
 
-    def _scores(self, query: Any, key: Any) -> Any:
+    def _scores(self, query: Tensor, key: Tensor) -> Any:
         scores = matmul(query, key, transpose_b=True)
         return scores if self.scale is None else scores * self.scale
 
@@ -119,14 +121,14 @@ class AdditiveAttention(_Attention):
         self.use_scale = use_scale
         self.scale: Any = None
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: NestedShapes) -> None:
         """Creates the factors of the features, if there are such."""
         if self.use_scale:
             size = TensorShape(input_shape[1]).as_list()[-1]
             self.scale = self.add_weight("scale", shape=[size], initializer="glorot_uniform", trainable=True)
         self.built = True
 
-    def _scores(self, query: Any, key: Any) -> Any:
+    def _scores(self, query: Tensor, key: Tensor) -> Any:
         features = tanh(expand_dims(query, -2) + expand_dims(key, -3))
         return reduce_sum(features if self.scale is None else features * self.scale, axis=-1)
 

@@ -12,13 +12,17 @@ from thalweg._src.graph import nest
 from thalweg._src.graph.ops.concat import concat
 from thalweg._src.graph.ops.pad_tile import reverse
 from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.engine import tracking
+from thalweg._src.keras.engine.base_layer import Layer
+from thalweg._src.keras.engine.tracking import NestedShapes
 from thalweg._src.keras.layers import lookup
 from thalweg._src.keras.layers.recurrent import RNN, joins_graph, separated
 from thalweg._src.keras.layers.stepping import build_within, takes
 from thalweg._src.keras.layers.wrappers import Wrapper
 from thalweg._src.keras.places import at, entry
 from thalweg._src.training.checkpoint.trackable import Child, attributes_of, children_of
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 
 _MERGE: dict[str | None, Callable[[Any, Any], Any]] = {
     "sum": lambda x, y: x + y,
@@ -56,9 +60,9 @@ class Bidirectional(Wrapper):
         super().__init__(layer, **kwargs)
         self._forget(layer)  # its weights are those of a layer made from it
         self.merge_mode = merge_mode
-        self.forward_layer = _made_like(layer)
-        self.backward_layer: Any = _made_like(layer, True) if backward_layer is None else backward_layer
-        self._backward_is_given = backward_layer is not None
+        self.forward_layer = _copy_of(layer)
+        self.backward_layer: Any = _copy_of(layer, True) if backward_layer is None else backward_layer
+        self._has_backward_argument = backward_layer is not None
         self._require_directions()
         for directed, direction in ((self.forward_layer, "forward"), (self.backward_layer, "backward")):
             directed._name = f"{direction}_{directed.name}"
@@ -90,14 +94,16 @@ class Bidirectional(Wrapper):
 
     # -- calls --------------------------------------------------------------------------------------------------------
 
-    def build(self, input_shape: Any = None) -> None:
+    def build(self, input_shape: NestedShapes = None) -> None:
         """Creates the variables of both layers."""
         for layer in (self.forward_layer, self.backward_layer):
             with name_scope(layer.name):
                 build_within(layer, input_shape, self._dtype)
         self.built = True
 
-    def __call__(self, inputs: Any, initial_state: Any = None, constants: Any = None, **kwargs: Any) -> Any:
+    def __call__(
+        self, inputs: NestedTensors, initial_state: NestedTensors = None, constants: NestedTensors = None, **kwargs: Any
+    ) -> Any:
         """Applies the layer; states and constants that layers have returned become inputs of it."""
         inputs, initial_state, constants = separated(inputs, initial_state, constants, self._num_constants)
         if initial_state is not None and len(initial_state) % 2:
@@ -122,7 +128,12 @@ class Bidirectional(Wrapper):
             self.input_spec = specs
 
     def call(
-        self, inputs: Any, training: Any = None, mask: Any = None, initial_state: Any = None, constants: Any = None
+        self,
+        inputs: NestedTensors,
+        training: TensorLike | None = None,
+        mask: NestedTensors = None,
+        initial_state: NestedTensors = None,
+        constants: NestedTensors = None,
     ) -> Any:
         """Returns the merged outputs of both layers, and the states of both if they are asked for."""
         inputs, initial_state, constants = separated(inputs, initial_state, constants, self._num_constants)
@@ -145,13 +156,13 @@ class Bidirectional(Wrapper):
             return output
         return [*(output if self.merge_mode is None else [output]), *states]
 
-    def reset_states(self, states: Any = None) -> None:
+    def reset_states(self, states: NestedTensors = None) -> None:
         """Resets the states of both layers to zeros, or to given arrays, those of the forward layer first."""
         half = 0 if states is None else len(states) // 2
         self.forward_layer.reset_states(None if states is None else states[:half])
         self.backward_layer.reset_states(None if states is None else states[half:])
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: NestedTensors, mask: NestedTensors = None) -> Any:
         """Returns the mask of the outputs: that of the inputs if they are sequences, None for states."""
         sequence_mask = nest.flatten(mask)[0] if self.return_sequences else None
         masks = [sequence_mask, sequence_mask] if self.merge_mode is None else [sequence_mask]
@@ -159,7 +170,7 @@ class Bidirectional(Wrapper):
             return [*masks, *(None for _ in 2 * nest.flatten(self.forward_layer.states))]
         return masks if self.merge_mode is None else sequence_mask
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: NestedShapes) -> Any:
         """Returns the shape of the merged outputs, and those of the states if they are asked for."""
         first, second = (layer.compute_output_shape(input_shape) for layer in (self.forward_layer, self.backward_layer))
         states = [*first[1:], *second[1:]] if self.return_state else []
@@ -178,7 +189,7 @@ class Bidirectional(Wrapper):
         config = {**super().get_config(), "merge_mode": self.merge_mode}
         if self._num_constants is not None:
             config["num_constants"] = self._num_constants
-        if self._backward_is_given:
+        if self._has_backward_argument:
             config["backward_layer"] = lookup.serialize(self.backward_layer)
         return config
 
@@ -197,7 +208,7 @@ class Bidirectional(Wrapper):
         return super().from_config(config, custom_objects)
 
 
-def _made_like(layer: Any, backwards: bool = False) -> Any:
+def _copy_of(layer: Layer, backwards: bool = False) -> Any:
     """Returns a layer with the configuration of another one; optionally one that runs in the other direction."""
     config = layer.get_config()
     if backwards:
@@ -211,7 +222,7 @@ def _made_like(layer: Any, backwards: bool = False) -> Any:
 
 
 @children_of.register(Bidirectional)
-def _children(layer: Any) -> Iterator[Child]:
+def _children(layer: Layer) -> Iterator[Child]:
     """Yields the attributes of a layer, without the one that those of both directions were made from."""
     yield from attributes_of(layer, without=_LEFT_OUT)
 

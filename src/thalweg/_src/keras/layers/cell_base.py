@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from thalweg._src.base.shapes import ShapeLike
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.ops.reshape import ones_like
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.backend.control import in_train_phase
 from thalweg._src.keras.backend.random import dropout as dropped
 from thalweg._src.keras.engine.base_layer import Layer
@@ -71,7 +74,9 @@ class DropoutMasks:
         """Forgets the masks of the state, so that the next step makes new ones."""
         self._state_masks: tuple[Any, list[Tensor]] | None = None
 
-    def get_dropout_mask_for_cell(self, inputs: Any, training: Any, count: int = 1) -> list[Tensor] | None:
+    def get_dropout_mask_for_cell(
+        self, inputs: TensorLike, training: TensorLike | None, count: int = 1
+    ) -> list[Tensor] | None:
         """Returns the masks of the input, None if nothing is dropped."""
         if not 0 < self.dropout < 1:
             return None
@@ -80,7 +85,9 @@ class DropoutMasks:
             self._input_masks = graph, _masks(inputs, self.dropout, training, count)
         return self._input_masks[1]
 
-    def get_recurrent_dropout_mask_for_cell(self, inputs: Any, training: Any, count: int = 1) -> list[Tensor] | None:
+    def get_recurrent_dropout_mask_for_cell(
+        self, inputs: TensorLike, training: TensorLike | None, count: int = 1
+    ) -> list[Tensor] | None:
         """Returns the masks of the state, None if nothing is dropped."""
         if not 0 < self.recurrent_dropout < 1:
             return None
@@ -90,7 +97,7 @@ class DropoutMasks:
         return self._state_masks[1]
 
 
-def _masks(like: Any, rate: float, training: Any, count: int) -> list[Tensor]:
+def _masks(like: TensorLike, rate: float, training: TensorLike | None, count: int) -> list[Tensor]:
     whole = ones_like(like)
     return [in_train_phase(lambda: dropped(whole, rate), whole, training) for _ in range(count)]
 
@@ -114,7 +121,9 @@ class WeightedCell(DropoutMasks, Layer):
             setattr(self, name, value)
         self.set_dropout(dropout, recurrent_dropout)
 
-    def add_weights(self, kernel: Any, recurrent: Any, bias: Any, bias_start: Any) -> None:
+    def add_weights(
+        self, kernel: Sequence[int | None], recurrent: Sequence[int], bias: Sequence[int], bias_start: Identifier
+    ) -> None:
         """Creates the weights of given shapes."""
         if None in kernel:
             raise ValueError(f"{self.name}: the size of the features must be known, received a kernel of {kernel}")
@@ -122,7 +131,7 @@ class WeightedCell(DropoutMasks, Layer):
         self.recurrent_kernel = self._add("recurrent_kernel", "recurrent", recurrent, self.recurrent_initializer)
         self.bias = self._add("bias", "bias", bias, bias_start) if self.use_bias else None
 
-    def _add(self, name: str, option: str, shape: Any, start: Any) -> Any:
+    def _add(self, name: str, option: str, shape: ShapeLike, start: Identifier) -> Any:
         regularizer, constraint = (getattr(self, f"{option}_{what}") for what in ("regularizer", "constraint"))
         return self.add_weight(name, shape, initializer=start, regularizer=regularizer, constraint=constraint)
 

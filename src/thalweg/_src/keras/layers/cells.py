@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from thalweg._src.base.dtypes import DTypeLike
 from thalweg._src.base.export import export
-from thalweg._src.base.shapes import as_shape
+from thalweg._src.base.shapes import ShapeLike, as_shape
 from thalweg._src.base.signatures import parameters_of
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
@@ -16,13 +17,16 @@ from thalweg._src.graph.ops.matrix import matmul
 from thalweg._src.graph.ops.nn import bias_add
 from thalweg._src.graph.ops.reshape import ones
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras import activations
 from thalweg._src.keras.engine.base_layer import Layer
+from thalweg._src.keras.engine.tracking import NestedShapes
 from thalweg._src.keras.layers import lookup
 from thalweg._src.keras.layers.cell_base import OF_LAYER, WeightedCell, recurrent_parameters
 from thalweg._src.keras.layers.stepping import build_cell, call_cell, output_size_of, zero_states
 from thalweg._src.keras.places import entry
 from thalweg._src.keras.serialization import Identifier
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 
 
 @export("keras.layers.AbstractRNNCell")
@@ -35,7 +39,7 @@ class AbstractRNNCell(Layer):
         **kwargs: Options of every layer: `name`, `dtype`, `trainable`, `input_shape` ...
     """
 
-    def call(self, inputs: Any, states: Any) -> Any:
+    def call(self, inputs: TensorLike, states: NestedTensors) -> Any:
         """Returns the output and the states after a step."""
         raise NotImplementedError(f"{type(self).__name__} defines no call")
 
@@ -49,7 +53,9 @@ class AbstractRNNCell(Layer):
         """The size or the shape of the output."""
         raise NotImplementedError(f"{type(self).__name__} defines no output_size")
 
-    def get_initial_state(self, inputs: Any = None, batch_size: Any = None, dtype: Any = None) -> Any:
+    def get_initial_state(
+        self, inputs: TensorLike | None = None, batch_size: TensorLike | None = None, dtype: DTypeLike | None = None
+    ) -> Any:
         """Returns states of zeros for a batch."""
         return zero_states(self.state_size, inputs, batch_size, dtype)
 
@@ -69,7 +75,7 @@ class DenseCell(WeightedCell):
         self.state_size: Any = units
         self.output_size = units
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: NestedShapes) -> None:
         """Creates the kernels and the bias."""
         width, size = self.gates * self.units, (as_shape(input_shape) or (None,))[-1]
         self.add_weights((size, width), (self.units, width), self._bias_shape(), self._bias_start())
@@ -81,7 +87,9 @@ class DenseCell(WeightedCell):
     def _bias_start(self) -> Any:
         return self.bias_initializer
 
-    def get_initial_state(self, inputs: Any = None, batch_size: Any = None, dtype: Any = None) -> Any:
+    def get_initial_state(
+        self, inputs: TensorLike | None = None, batch_size: TensorLike | None = None, dtype: DTypeLike | None = None
+    ) -> Any:
         """Returns states of zeros for a batch."""
         return zero_states(self.state_size, inputs, batch_size, dtype)
 
@@ -94,7 +102,7 @@ class DenseCell(WeightedCell):
         }
 
 
-def products(x: Any, kernel: Any, masks: list[Tensor] | None) -> Tensor:
+def products(x: TensorLike, kernel: Tensor, masks: list[Tensor] | None) -> Tensor:
     """Returns x @ kernel, after dropout with one mask, or with one for each gate of the kernel."""
     if masks is None:
         return matmul(x, kernel)
@@ -119,7 +127,7 @@ class SimpleRNNCell(DenseCell):
     def __init__(self, **arguments: Any) -> None:
         super().__init__(**arguments)
 
-    def call(self, inputs: Any, states: Any, training: Any = None) -> Any:
+    def call(self, inputs: TensorLike, states: NestedTensors, training: TensorLike | None = None) -> Any:
         """Returns the output and the state after a step."""
         before = states[0]
         h = products(inputs, self.kernel, self.get_dropout_mask_for_cell(inputs, training))
@@ -141,7 +149,7 @@ class GatedCell(DenseCell):
         self.recurrent_activation = activations.get(recurrent_activation)
         self.implementation = implementation
 
-    def _masks(self, inputs: Any, state: Any, training: Any) -> tuple[Any, Any]:
+    def _masks(self, inputs: TensorLike, state: Tensor, training: TensorLike | None) -> tuple[Any, Any]:
         """Returns the dropout masks of the input and of the state."""
         count = self.gates if self.implementation == 1 else 1
         return (
@@ -180,7 +188,7 @@ class GRUCell(GatedCell):
         """Returns one bias or, if the reset follows the product, one for the input and one for the state."""
         return (2, 3 * self.units) if self.reset_after else (3 * self.units,)
 
-    def call(self, inputs: Any, states: Any, training: Any = None) -> Any:
+    def call(self, inputs: TensorLike, states: NestedTensors, training: TensorLike | None = None) -> Any:
         """Returns the output and the state after a step."""
         before = states[0]
         masks, state_masks = self._masks(inputs, before, training)
@@ -196,7 +204,7 @@ class GRUCell(GatedCell):
         output = update * before + (1 - update) * candidate
         return output, [output]
 
-    def _reset_after(self, x: Any, inner: Any) -> tuple[Any, Any]:
+    def _reset_after(self, x: Tensor, inner: Tensor) -> tuple[Any, Any]:
         """Returns the update gate and the candidate, with the reset after the product with the state."""
         (x_gates, x_candidate), (gates, last) = (
             split(layer_class, [2 * self.units, self.units], 1) for layer_class in (x, inner)
@@ -204,7 +212,7 @@ class GRUCell(GatedCell):
         update, reset = split(self.recurrent_activation(x_gates + gates), 2, 1)
         return update, self.activation(x_candidate + reset * last)
 
-    def _reset_before(self, x: Any, before: Any, masks: list[Tensor] | None) -> tuple[Any, Any]:
+    def _reset_before(self, x: Tensor, before: Tensor, masks: list[Tensor] | None) -> tuple[Any, Any]:
         """Returns the update gate and the candidate, with the reset before the product with the state."""
         sizes = [2 * self.units, self.units]
         (x_gates, x_candidate), (gates, last) = split(x, sizes, 1), split(self.recurrent_kernel, sizes, 1)
@@ -238,11 +246,11 @@ class LSTMCell(GatedCell):
     def _bias_start(self) -> Any:
         return self._unit_forget_bias if self.unit_forget_bias else self.bias_initializer
 
-    def _unit_forget_bias(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Tensor:
+    def _unit_forget_bias(self, shape: ShapeLike, dtype: DTypeLike | None = None, **kwargs: Any) -> Tensor:
         """Returns the first bias: ones for the forget gate, so that the memory keeps what it has."""
         return unit_forget_bias_of(self.bias_initializer, self.units, dtype)
 
-    def call(self, inputs: Any, states: Any, training: Any = None) -> Any:
+    def call(self, inputs: TensorLike, states: NestedTensors, training: TensorLike | None = None) -> Any:
         """Returns the output, and the output and the memory as states."""
         before, memory = states[0], states[1]
         masks, state_masks = self._masks(inputs, before, training)
@@ -256,13 +264,15 @@ class LSTMCell(GatedCell):
         return {**super().cell_config(), "unit_forget_bias": self.unit_forget_bias}
 
 
-def unit_forget_bias_of(initializer: Any, units: int, dtype: Any) -> Tensor:
+def unit_forget_bias_of(initializer: Callable[..., Tensor], units: int, dtype: Any) -> Tensor:
     """Returns a bias of four gates with ones for the second one, the forget gate."""
     first, rest = initializer([units], dtype=dtype), initializer([2 * units], dtype=dtype)
     return concat([first, ones([units], dtype), rest], 0)
 
 
-def lstm_step(gates: Sequence[Any], memory: Any, activation: Any, recurrent_activation: Any) -> tuple[Any, list[Any]]:
+def lstm_step(
+    gates: Sequence[Any], memory: Tensor, activation: Callable[..., Tensor], recurrent_activation: Callable[..., Tensor]
+) -> tuple[Any, list[Any]]:
     """Returns the output and the states of a long short-term memory, from the inputs of its four gates."""
     taken, remembered, shown = (recurrent_activation(gates[index]) for index in (0, 1, 3))
     memory = remembered * memory + taken * activation(gates[2])
@@ -301,7 +311,9 @@ class StackedRNNCells(Layer):
         """Returns what belongs to the cells in the order of the states, or the reverse."""
         return values[::-1] if self.reverse_state_order else values
 
-    def get_initial_state(self, inputs: Any = None, batch_size: Any = None, dtype: Any = None) -> Any:
+    def get_initial_state(
+        self, inputs: TensorLike | None = None, batch_size: TensorLike | None = None, dtype: DTypeLike | None = None
+    ) -> Any:
         """Returns states of zeros, or what the cells begin with."""
         states = []
         for cell in self._in_order(self.cells):
@@ -312,7 +324,7 @@ class StackedRNNCells(Layer):
                 states.append(zero_states(cell.state_size, inputs, batch_size, dtype))
         return tuple(states)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: NestedShapes) -> None:
         """Creates the variables of the cells."""
         constants: list[Any] = []
         if isinstance(input_shape, list):
@@ -323,7 +335,14 @@ class StackedRNNCells(Layer):
             shape = (shape[0], *(as_shape(output_size_of(cell)) or ()))
         self.built = True
 
-    def call(self, inputs: Any, states: Any, constants: Any = None, training: Any = None, **kwargs: Any) -> Any:
+    def call(
+        self,
+        inputs: TensorLike,
+        states: NestedTensors,
+        constants: NestedTensors = None,
+        training: TensorLike | None = None,
+        **kwargs: Any,
+    ) -> Any:
         """Returns the output of the last cell, and the states of all cells."""
         next_states = []
         for cell, before in zip(self.cells, self._in_order(tuple(states))):

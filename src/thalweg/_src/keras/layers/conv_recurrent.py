@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
+from thalweg._src.base.dtypes import DTypeLike
 from thalweg._src.base.export import export
 from thalweg._src.base.read_only import ReadOnly
-from thalweg._src.base.shapes import TensorShape
+from thalweg._src.base.shapes import ShapeLike, TensorShape
 from thalweg._src.base.signatures import parameters_of
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.ops.concat import concat, split
 from thalweg._src.graph.ops.math import multiply
 from thalweg._src.graph.ops.nn import bias_add
 from thalweg._src.graph.ops.reshape import shape as shape_of, zeros
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras import activations
 from thalweg._src.keras.backend.convolution import conv2d
 from thalweg._src.keras.backend.settings import image_data_format
 from thalweg._src.keras.engine import tracking
+from thalweg._src.keras.engine.tracking import NestedShapes
 from thalweg._src.keras.layers import lookup
+from thalweg._src.keras.layers.arguments import Window
 from thalweg._src.keras.layers.cell_base import OF_LAYER, WeightedCell, recurrent_parameters
 from thalweg._src.keras.layers.cells import lstm_step, unit_forget_bias_of
 from thalweg._src.keras.layers.recurrent_layers import LayerOfCell
@@ -33,6 +37,7 @@ from thalweg._src.training.nn.layers.windows import (
     split_sizes,
     window_output,
 )
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 
 
 class ConvLSTM2DCell(WeightedCell):
@@ -42,11 +47,11 @@ class ConvLSTM2DCell(WeightedCell):
     def __init__(
         self,
         filters: int,
-        kernel_size: int | Sequence[int],
-        strides: int | Sequence[int] = (1, 1),
+        kernel_size: Window,
+        strides: Window = (1, 1),
         padding: str = "valid",
         data_format: str | None = None,
-        dilation_rate: int | Sequence[int] = (1, 1),
+        dilation_rate: Window = (1, 1),
         *,
         activation: Identifier,
         recurrent_activation: Identifier,
@@ -65,7 +70,7 @@ class ConvLSTM2DCell(WeightedCell):
         self.unit_forget_bias = unit_forget_bias
         self.state_size = (filters, filters)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: NestedShapes) -> None:
         """Creates the kernels and the bias."""
         _, channels = split_sizes(TensorShape(input_shape).as_list(), self.data_format)
         width = 4 * self.filters
@@ -74,10 +79,10 @@ class ConvLSTM2DCell(WeightedCell):
         self.add_weights((*self.kernel_size, channels, width), recurrent, (width,), start)
         self.built = True
 
-    def _unit_forget_bias(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    def _unit_forget_bias(self, shape: ShapeLike, dtype: DTypeLike | None = None, **kwargs: Any) -> Any:
         return unit_forget_bias_of(self.bias_initializer, self.filters, dtype)
 
-    def call(self, inputs: Any, states: Any, training: Any = None) -> Any:
+    def call(self, inputs: TensorLike, states: NestedTensors, training: TensorLike | None = None) -> Any:
         """Returns the output, and the output and the memory as states."""
         before, memory = states[0], states[1]
         masks = self.get_dropout_mask_for_cell(inputs, training, 4)
@@ -93,7 +98,9 @@ class ConvLSTM2DCell(WeightedCell):
         """The axis of the channels of images."""
         return 1 if self.data_format == "channels_first" else -1
 
-    def _convolved(self, x: Any, kernel: Any, masks: Any, strides: Any, padding: str, dilation_rate: Any) -> Any:
+    def _convolved(
+        self, x: TensorLike, kernel: Tensor, masks: Any, strides: Any, padding: str, dilation_rate: Any
+    ) -> Any:
         """Returns the convolution of images, after dropout with a mask for each gate of the kernel."""
         settings = (strides, padding, self.data_format, dilation_rate)
         if masks is None:
@@ -144,11 +151,11 @@ class ConvLSTM2D(LayerOfCell):
     def __init__(
         self,
         filters: int,
-        kernel_size: int | Sequence[int],
-        strides: int | Sequence[int] = (1, 1),
+        kernel_size: Window,
+        strides: Window = (1, 1),
         padding: str = "valid",
         data_format: str | None = None,
-        dilation_rate: int | Sequence[int] = (1, 1),
+        dilation_rate: Window = (1, 1),
         **arguments: Any,
     ) -> None:
         super().__init__(
@@ -180,7 +187,7 @@ class ConvLSTM2D(LayerOfCell):
         shape = around([None, None], self.data_format, None, self.filters)
         return [InputSpec(shape=shape), InputSpec(shape=shape)]
 
-    def get_initial_state(self, inputs: Any) -> list[Any]:
+    def get_initial_state(self, inputs: TensorLike) -> list[Any]:
         """Returns the states before the first step: zeros."""
         x = convert_to_tensor(inputs)
         static, dynamic = x.shape.as_list(), shape_of(x)
@@ -194,7 +201,7 @@ class ConvLSTM2D(LayerOfCell):
         spatial, _ = split_sizes(sizes, self.data_format)
         return around(self.cell.output_sizes(spatial), self.data_format, sizes[0], self.filters)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: NestedShapes) -> None:
         """Creates the variables of the cell."""
         sequence_shape = (
             input_shape[0] if isinstance(input_shape, list) and not tracking.is_shape(input_shape) else input_shape
@@ -210,7 +217,7 @@ class ConvLSTM2D(LayerOfCell):
         shape = self._state_shape(list(self._step_sizes))[1:]
         return [shape, shape]
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: NestedShapes) -> Any:
         """Returns the shape of the outputs, and those of the states if they are asked for."""
         sequence_shape = (
             input_shape[0] if isinstance(input_shape, list) and not tracking.is_shape(input_shape) else input_shape

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from thalweg._src.base.dtypes import DTypeLike
 from thalweg._src.base.export import export
 from thalweg._src.base.read_only import ReadOnly
+from thalweg._src.base.shapes import ShapeLike
 from thalweg._src.base.signatures import parameters_of
 from thalweg._src.graph.ops.concat import concat, split
 from thalweg._src.graph.ops.math import sigmoid, tanh
@@ -17,10 +19,12 @@ from thalweg._src.graph.ops.matrix import matmul
 from thalweg._src.graph.ops.nn import bias_add
 from thalweg._src.graph.ops.reshape import reshape, transpose
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.layers import lookup
 from thalweg._src.keras.layers.cell_base import OF_LAYER, WeightedCell, recurrent_parameters
 from thalweg._src.keras.layers.cells import DenseCell, lstm_step, unit_forget_bias_of
 from thalweg._src.keras.layers.recurrent_layers import LayerOfCell
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 
 _FIXED: Any = {"activation": "tanh", "use_bias": True, "dropout": 0.0, "recurrent_dropout": 0.0}
 _LACKING = (*_FIXED, "recurrent_activation", "implementation", "unroll")
@@ -41,7 +45,7 @@ class _CuDNNCell(DenseCell):
         kernels = (_exchanged(layer_class, self.gates) for layer_class in (self.kernel, self.recurrent_kernel))
         self._arranged = (*kernels, *split(self.bias, 2, 0))
 
-    def _gates(self, inputs: Any, state: Any) -> tuple[Tensor, Tensor]:
+    def _gates(self, inputs: TensorLike, state: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the parts of all gates that come from the input and from the state."""
         kernel, recurrent, first, second = self._arranged
         return bias_add(matmul(inputs, kernel), first), bias_add(matmul(state, recurrent), second)
@@ -67,7 +71,7 @@ class _CuDNNGRUCell(_CuDNNCell):
     def __init__(self, **arguments: Any) -> None:
         super().__init__(**arguments)
 
-    def call(self, inputs: Any, states: Any) -> Any:
+    def call(self, inputs: TensorLike, states: NestedTensors) -> Any:
         """Returns the output and the state after a step."""
         before = states[0]
         (x_update, x_reset, x), (h_update, h_reset, h) = (
@@ -92,11 +96,11 @@ class _CuDNNLSTMCell(_CuDNNCell):
     def _bias_start(self) -> Any:
         return self._unit_forget_bias if self.unit_forget_bias else self.bias_initializer
 
-    def _unit_forget_bias(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Tensor:
+    def _unit_forget_bias(self, shape: ShapeLike, dtype: DTypeLike | None = None, **kwargs: Any) -> Tensor:
         first = self.bias_initializer([4 * self.units], dtype=dtype)
         return concat([first, unit_forget_bias_of(self.bias_initializer, self.units, dtype)], 0)
 
-    def call(self, inputs: Any, states: Any) -> Any:
+    def call(self, inputs: TensorLike, states: NestedTensors) -> Any:
         """Returns the output, and the output and the memory as states."""
         x, h = self._gates(inputs, states[0])
         return lstm_step(split(x + h, 4, 1), states[1], tanh, sigmoid)
@@ -114,7 +118,12 @@ class _CuDNNLayer(LayerOfCell):
         self.supports_masking = False
 
     def call(
-        self, inputs: Any, mask: Any = None, training: Any = None, initial_state: Any = None, constants: Any = None
+        self,
+        inputs: TensorLike,
+        mask: TensorLike | None = None,
+        training: TensorLike | None = None,
+        initial_state: NestedTensors = None,
+        constants: NestedTensors = None,
     ) -> Any:
         """Returns the last output, or all outputs, and the last states if they are asked for."""
         if mask is not None:

@@ -15,6 +15,7 @@ from thalweg._src.graph.ops.reshape import reshape, shape as shape_of
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras import initializers
 from thalweg._src.keras.engine.base_layer import Layer
+from thalweg._src.keras.engine.tracking import NestedShapes
 from thalweg._src.keras.entries import require_entries
 from thalweg._src.keras.places import at, entry, within
 from thalweg._src.keras.serialization import class_and_config, find_object, require_file
@@ -37,7 +38,7 @@ class DenseFeatures(Layer):
         self._feature_columns = tuple(_sorted(feature_columns, DenseColumn, "DenseColumn"))
         self._tables: dict[str, Any] = {}
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: NestedShapes) -> None:
         """Creates the tables of columns of embeddings."""
         for column in self._feature_columns:
             if isinstance(column, EmbeddingColumn):
@@ -68,7 +69,7 @@ class DenseFeatures(Layer):
                 cols_to_output_tensors[column] = outputs[-1]
         return concat(outputs, 1) if len(outputs) > 1 else outputs[0]
 
-    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+    def compute_output_shape(self, input_shape: NestedShapes) -> TensorShape:
         """Returns the batch and the width of all columns."""
         shapes = list(input_shape.values()) if isinstance(input_shape, dict) else [input_shape]
         batch = TensorShape(shapes[0]).as_list()[0]

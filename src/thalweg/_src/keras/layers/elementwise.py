@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg._src.base.shapes import TensorShape
+from thalweg._src.base.shapes import ShapeLike, TensorShape
 from thalweg._src.keras.engine.base_layer import Layer
 
 
@@ -13,6 +13,6 @@ class Elementwise(Layer):
 
     supports_masking = True
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: ShapeLike) -> Any:
         """Returns the shape of the inputs."""
         return TensorShape(input_shape)

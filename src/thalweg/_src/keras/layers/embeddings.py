@@ -12,11 +12,13 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.ops.cast import cast
 from thalweg._src.graph.ops.comparison import not_equal
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras import regularizers
 from thalweg._src.keras.backend.settings import floatx
 from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.layers.arguments import objects_of
 from thalweg._src.keras.layers.core import weight_config
+from thalweg._src.keras.serialization import Identifier
 from thalweg._src.training.nn.embedding import embedding_lookup
 
 
@@ -38,10 +40,10 @@ class Embedding(Layer):
         self,
         input_dim: int,
         output_dim: int,
-        embeddings_initializer: Any = "uniform",
-        embeddings_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        embeddings_constraint: Any = None,
+        embeddings_initializer: Identifier = "uniform",
+        embeddings_regularizer: Identifier = None,
+        activity_regularizer: Identifier = None,
+        embeddings_constraint: Identifier = None,
         mask_zero: bool = False,
         input_length: int | Sequence[int | None] | None = None,
         **kwargs: Any,
@@ -67,7 +69,7 @@ class Embedding(Layer):
         self.supports_masking = mask_zero
         self.input_length = input_length
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Creates the table."""
         self.embeddings = self.add_weight(
             "embeddings",
@@ -78,11 +80,11 @@ class Embedding(Layer):
         )
         self.built = True
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: TensorLike, mask: TensorLike | None = None) -> Any:
         """Returns where the inputs are not zero, if zero stands for no input."""
         return not_equal(inputs, 0) if self.mask_zero else None
 
-    def call(self, inputs: Any) -> Tensor:
+    def call(self, inputs: TensorLike) -> Tensor:
         """Returns the vectors."""
         x = convert_to_tensor(inputs)
         if x.dtype not in (dtypes.int32, dtypes.int64):

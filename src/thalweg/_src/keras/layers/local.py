@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,10 +16,12 @@ from thalweg._src.graph.ops.gather import gather
 from thalweg._src.graph.ops.pad_tile import pad
 from thalweg._src.graph.ops.reshape import reshape, transpose
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras import activations, regularizers
 from thalweg._src.keras.engine.base_layer import Layer
-from thalweg._src.keras.layers.arguments import channels_of, objects_of
+from thalweg._src.keras.layers.arguments import Window, channels_of, objects_of
 from thalweg._src.keras.layers.core import weight_config
+from thalweg._src.keras.serialization import Identifier
 from thalweg._src.training.nn.layers.input_spec import InputSpec
 from thalweg._src.training.nn.layers.windows import around, padding_of, sizes_of, split_sizes, window_output
 
@@ -35,19 +38,19 @@ class _LocallyConnected(Layer):
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: Window,
+        strides: Window = 1,
         padding: str = "valid",
         data_format: str | None = None,
-        activation: Any = None,
+        activation: Identifier = None,
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: Identifier = "glorot_uniform",
+        bias_initializer: Identifier = "zeros",
+        kernel_regularizer: Identifier = None,
+        bias_regularizer: Identifier = None,
+        activity_regularizer: Identifier = None,
+        kernel_constraint: Identifier = None,
+        bias_constraint: Identifier = None,
         implementation: int = 1,
         **kwargs: Any,
     ) -> None:
@@ -83,7 +86,7 @@ class _LocallyConnected(Layer):
         self.bias: Any = None
         self.input_spec = InputSpec(ndim=self._rank + 2)
 
-    def _places(self, spatial: Any) -> list[Any]:
+    def _places(self, spatial: Sequence[int]) -> list[Any]:
         """Returns the sizes of the spatial axes of the outputs."""
         windows = zip(spatial, self.kernel_size, self.strides)
         return [window_output(size, extent, self.padding, stride) for size, extent, stride in windows]
@@ -111,7 +114,7 @@ class _LocallyConnected(Layer):
         self.input_spec = InputSpec(ndim=self._rank + 2, axes={axis: channels})
         self.built = True
 
-    def call(self, inputs: Any) -> Tensor:
+    def call(self, inputs: TensorLike) -> Tensor:
         """Multiplies the elements of each window with its kernel."""
         x = convert_to_tensor(inputs)
         spatial, _ = split_sizes(as_shape(x.shape) or (), self.data_format)

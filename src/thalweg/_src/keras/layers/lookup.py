@@ -26,7 +26,7 @@ from thalweg._src.keras.layers import (
     spatial_dropout,
     transposed_convolutional,
 )
-from thalweg._src.keras.serialization import class_and_config, deserialize_keras_object
+from thalweg._src.keras.serialization import Identifier, class_and_config, deserialize_keras_object
 
 LAYERS: dict[str, type] = {}
 # Other names under which Keras has written classes.
@@ -56,7 +56,7 @@ for _alias, _name in _ALIASES.items():
 
 
 @export("keras.layers.serialize")
-def serialize(layer: Any) -> dict[str, Any]:
+def serialize(layer: Layer) -> dict[str, Any]:
     """Returns the class and the configuration of a layer.
 
     Args:
@@ -67,7 +67,7 @@ def serialize(layer: Any) -> dict[str, Any]:
 
 
 @export("keras.layers.deserialize")
-def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
+def deserialize(config: Identifier, custom_objects: Mapping[str, Any] | None = None) -> Any:
     """Returns the layer of a class and a configuration.
 
     Args:

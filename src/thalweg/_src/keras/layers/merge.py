@@ -20,7 +20,7 @@ from thalweg._src.graph.ops.reshape import expand_dims, ones_like
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras.backend.math import batch_dot
 from thalweg._src.keras.engine.base_layer import Layer
-from thalweg._src.keras.engine.tracking import is_shape
+from thalweg._src.keras.engine.tracking import NestedShapes, is_shape
 
 
 class _Merge(Layer):
@@ -32,11 +32,11 @@ class _Merge(Layer):
         """Returns the output for inputs of one rank."""
         raise NotImplementedError("a subclass says how inputs are merged")
 
-    def _require_count(self, shapes: Any) -> None:
+    def _require_count(self, shapes: Sequence[Any]) -> None:
         if is_shape(shapes) or len(shapes) < 2:
             raise ValueError(f"A merge layer should be called on a list of at least 2 inputs. Got {shapes}")
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: NestedShapes) -> None:
         """Checks that the inputs can be merged."""
         self._require_count(input_shape)
         self._broadcast([as_shape(shape) for shape in input_shape])
@@ -54,7 +54,7 @@ class _Merge(Layer):
         sizes = [_common_size([shape[axis] for shape in aligned], shapes) for axis in range(1, rank)]
         return TensorShape([batches.pop() if batches and None not in {s[0] for s in shapes} else None, *sizes])
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Sequence[Any]) -> Any:
         """Returns the merged inputs."""
         if not isinstance(inputs, list | tuple):
             raise ValueError("A merge layer should be called on a list of inputs.")
@@ -64,12 +64,12 @@ class _Merge(Layer):
             tensors = [_expanded(x, max(ranks) - rank) for x, rank in zip(tensors, ranks)]
         return self._merged(tensors)
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: NestedShapes) -> Any:
         """Returns the shape that the inputs broadcast to."""
         self._require_count(input_shape)
         return self._broadcast([as_shape(shape) for shape in input_shape])
 
-    def _masks(self, inputs: Any, mask: Any) -> list[Any] | None:
+    def _masks(self, inputs: Sequence[Any], mask: Sequence[Any] | None) -> list[Any] | None:
         """Returns the masks of the inputs; None if no input has one."""
         if mask is None:
             return None
@@ -81,7 +81,7 @@ class _Merge(Layer):
             raise ValueError("The lists `inputs` and `mask` should have the same length.")
         return None if all(input_mask is None for input_mask in mask) else list(mask)
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: Sequence[Any], mask: Sequence[Any] | None = None) -> Any:
         """Returns where all masks are true."""
         masks = self._masks(inputs, mask)
         return (
@@ -91,7 +91,7 @@ class _Merge(Layer):
         )
 
 
-def _common_size(sizes: Sequence[Any], shapes: Any) -> int | None:
+def _common_size(sizes: Sequence[Any], shapes: Sequence[Any]) -> int | None:
     """Returns the size that sizes broadcast to, None if it is not known."""
     distinct = {size for size in sizes if size not in (None, 1)}
     if len(distinct) > 1:
@@ -131,7 +131,7 @@ class Subtract(_Merge):
         **kwargs: Options of every layer: `name`, `dtype`, `trainable`, `input_shape` ...
     """
 
-    def _require_count(self, shapes: Any) -> None:
+    def _require_count(self, shapes: Sequence[Any]) -> None:
         if is_shape(shapes) or len(shapes) != 2:
             raise ValueError("A `Subtract` layer should be called on exactly 2 inputs")
 
@@ -229,13 +229,13 @@ class Concatenate(_Merge):
             first = merged
         return TensorShape(first)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Sequence[Any]) -> Any:
         """Returns the inputs as one."""
         if not isinstance(inputs, list | tuple):
             raise ValueError("A merge layer should be called on a list of inputs.")
         return concat(inputs, self.axis)
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: Sequence[Any], mask: Sequence[Any] | None = None) -> Any:
         """Returns the masks one after the other; an input without one is not masked."""
         masks = self._masks(inputs, mask)
         if masks is None:
@@ -278,7 +278,7 @@ class Dot(_Merge):
         pair = (self.axes, self.axes) if isinstance(self.axes, int) else tuple(self.axes)
         return pair[0] % len(first), pair[1] % len(second)
 
-    def _require_count(self, shapes: Any) -> None:
+    def _require_count(self, shapes: Sequence[Any]) -> None:
         if is_shape(shapes) or len(shapes) != 2:
             raise ValueError("A `Dot` layer should be called on a list of 2 inputs.")
 
@@ -295,7 +295,7 @@ class Dot(_Merge):
         rest += [size for axis, size in enumerate(second) if axis not in (0, axes[1])]
         return TensorShape(rest if len(rest) > 1 else [*rest, 1])
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Sequence[Any]) -> Any:
         """Returns the sums of products."""
         if not isinstance(inputs, list | tuple) or len(inputs) != 2:
             raise ValueError("A `Dot` layer should be called on exactly 2 inputs")
@@ -305,7 +305,7 @@ class Dot(_Merge):
             first, second = (l2_normalize(x, axis=axis) for x, axis in zip((first, second), axes))
         return batch_dot(first, second, axes)
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: Sequence[Any], mask: Sequence[Any] | None = None) -> Any:
         """Returns None: the result has no steps."""
         return None
 

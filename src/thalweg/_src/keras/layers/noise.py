@@ -6,11 +6,13 @@ import math
 from typing import Any
 
 from thalweg._src.base.export import export
+from thalweg._src.base.shapes import ShapeLike
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.ops.cast import cast
 from thalweg._src.graph.ops.identity import identity
 from thalweg._src.graph.ops.reshape import shape as shape_of
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.backend.random import random_normal, random_uniform
 from thalweg._src.keras.layers.elementwise import Elementwise
 from thalweg._src.training.nn.smart_cond import smart_cond
@@ -26,7 +28,7 @@ class _Noise(Elementwise):
         """Returns the inputs in training."""
         raise NotImplementedError("a subclass says what training does to the inputs")
 
-    def call(self, inputs: Any, training: Any = None) -> Tensor:
+    def call(self, inputs: TensorLike, training: TensorLike | None = None) -> Tensor:
         """Disturbs the inputs if `training`, which may be a tensor."""
         x = convert_to_tensor(inputs)
         return smart_cond(  # type: ignore[no-any-return]
@@ -72,7 +74,7 @@ class GaussianDropout(_Noise):
 class AlphaDropout(_Noise):
     """Sets a fraction of the inputs to the limit of SELU in training, and keeps mean 0 and variance 1."""
 
-    def __init__(self, rate: float, noise_shape: Any = None, seed: int | None = None, **kwargs: Any) -> None:
+    def __init__(self, rate: float, noise_shape: ShapeLike = None, seed: int | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.rate = rate
         self.noise_shape = noise_shape

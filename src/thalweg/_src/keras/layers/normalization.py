@@ -14,11 +14,13 @@ from thalweg._src.graph.default import executing_eagerly_outside_functions
 from thalweg._src.graph.ops.normalization import batch_normalization, moments
 from thalweg._src.graph.ops.reshape import reshape
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras import initializers
 from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.layers.arguments import objects_of
 from thalweg._src.keras.layers.core import weight_config
 from thalweg._src.keras.layers.elementwise import Elementwise
+from thalweg._src.keras.serialization import Identifier
 from thalweg._src.training.nn.layers import normalization
 from thalweg._src.training.nn.layers.normalization import _moved_towards
 
@@ -84,12 +86,12 @@ class LayerNormalization(Elementwise):
         epsilon: float = 0.001,
         center: bool = True,
         scale: bool = True,
-        beta_initializer: Any = "zeros",
-        gamma_initializer: Any = "ones",
-        beta_regularizer: Any = None,
-        gamma_regularizer: Any = None,
-        beta_constraint: Any = None,
-        gamma_constraint: Any = None,
+        beta_initializer: Identifier = "zeros",
+        gamma_initializer: Identifier = "ones",
+        beta_regularizer: Identifier = None,
+        gamma_regularizer: Identifier = None,
+        beta_constraint: Identifier = None,
+        gamma_constraint: Identifier = None,
         trainable: bool = True,
         name: str | None = None,
         **kwargs: Any,
@@ -137,13 +139,13 @@ class LayerNormalization(Elementwise):
             self.beta = self._parameter("beta", shape)
         self.built = True
 
-    def _parameter(self, name: str, shape: Any) -> Any:
+    def _parameter(self, name: str, shape: ShapeLike) -> Any:
         kinds = ("initializer", "regularizer", "constraint")
         return self.add_weight(
             name, shape=shape, trainable=True, **{kind: getattr(self, f"{name}_{kind}") for kind in kinds}
         )
 
-    def call(self, inputs: Any) -> Tensor:
+    def call(self, inputs: TensorLike) -> Tensor:
         """Normalizes the inputs."""
         x = convert_to_tensor(inputs)
         sizes = as_shape(x.shape) or ()

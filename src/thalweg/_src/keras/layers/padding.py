@@ -11,8 +11,9 @@ from thalweg._src.graph.ops.image_resize import resize_bilinear, resize_nearest_
 from thalweg._src.graph.ops.pad_tile import pad, tile
 from thalweg._src.graph.ops.reshape import expand_dims, reshape, shape as shape_of, transpose
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.engine.base_layer import Layer
-from thalweg._src.keras.layers.arguments import channels_of
+from thalweg._src.keras.layers.arguments import Margins, Window, channels_of
 from thalweg._src.training.nn.layers.input_spec import InputSpec
 from thalweg._src.training.nn.layers.windows import around, sizes_of, split_sizes
 
@@ -57,14 +58,14 @@ class _UpSampling(_Spatial):
 
     _setting = "size"
 
-    def __init__(self, size: Any, data_format: str | None, **kwargs: Any) -> None:
+    def __init__(self, size: Window, data_format: str | None, **kwargs: Any) -> None:
         super().__init__(data_format, **kwargs)
         self.size: Any = sizes_of(size, self._rank, "size")
 
     def _resized(self, size: int, axis: int) -> int:
         return size * int(self.size[axis])
 
-    def call(self, inputs: Any) -> Tensor:
+    def call(self, inputs: TensorLike) -> Tensor:
         """Repeats the elements."""
         x = convert_to_tensor(inputs)
         first = 2 if self.data_format == "channels_first" else 1
@@ -114,14 +115,14 @@ class UpSampling2D(_UpSampling):
     _rank = 2
 
     def __init__(
-        self, size: Any = (2, 2), data_format: str | None = None, interpolation: str = "nearest", **kwargs: Any
+        self, size: Window = (2, 2), data_format: str | None = None, interpolation: str = "nearest", **kwargs: Any
     ) -> None:
         super().__init__(size, data_format, **kwargs)
         if interpolation not in ("nearest", "bilinear"):
             raise ValueError('`interpolation` argument should be one of `"nearest"` or `"bilinear"`.')
         self.interpolation = interpolation
 
-    def call(self, inputs: Any) -> Tensor:
+    def call(self, inputs: TensorLike) -> Tensor:
         """Resizes the images."""
         x = convert_to_tensor(inputs)
         is_first = self.data_format == "channels_first"
@@ -149,14 +150,14 @@ class UpSampling3D(_UpSampling):
 
     _rank = 3
 
-    def __init__(self, size: Any = (2, 2, 2), data_format: str | None = None, **kwargs: Any) -> None:
+    def __init__(self, size: Window = (2, 2, 2), data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(size, data_format, **kwargs)
 
 
 # -- padding and cropping ---------------------------------------------------------------------------------------------
 
 
-def _pairs(value: Any, rank: int, name: str) -> tuple[tuple[int, ...], ...]:
+def _pairs(value: Margins, rank: int, name: str) -> tuple[tuple[int, ...], ...]:
     """Returns two integers for each spatial axis, before and after it; one integer stands for both."""
     if isinstance(value, int):
         return ((value, value),) * rank
@@ -170,14 +171,14 @@ class _ZeroPadding(_Spatial):
 
     _setting = "padding"
 
-    def __init__(self, padding: Any, data_format: str | None, **kwargs: Any) -> None:
+    def __init__(self, padding: Margins, data_format: str | None, **kwargs: Any) -> None:
         super().__init__(data_format, **kwargs)
         self.padding: Any = _pairs(padding, self._rank, "padding")
 
     def _resized(self, size: int, axis: int) -> int:
         return size + int(sum(self.padding[axis]))
 
-    def call(self, inputs: Any) -> Tensor:
+    def call(self, inputs: TensorLike) -> Tensor:
         """Adds the zeros."""
         return pad(inputs, around([list(pair) for pair in self.padding], self.data_format, [0, 0], [0, 0]))
 
@@ -192,7 +193,7 @@ class ZeroPadding1D(_ZeroPadding):
 
     _rank = 1
 
-    def __init__(self, padding: Any = 1, **kwargs: Any) -> None:
+    def __init__(self, padding: Margins = 1, **kwargs: Any) -> None:
         super().__init__((sizes_of(padding, 2, "padding"),), "channels_last", **kwargs)
 
     def get_config(self) -> dict[str, Any]:
@@ -210,7 +211,7 @@ class ZeroPadding2D(_ZeroPadding):
 
     _rank = 2
 
-    def __init__(self, padding: Any = (1, 1), data_format: str | None = None, **kwargs: Any) -> None:
+    def __init__(self, padding: Margins = (1, 1), data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(padding, data_format, **kwargs)
 
 
@@ -224,7 +225,7 @@ class ZeroPadding3D(_ZeroPadding):
 
     _rank = 3
 
-    def __init__(self, padding: Any = (1, 1, 1), data_format: str | None = None, **kwargs: Any) -> None:
+    def __init__(self, padding: Margins = (1, 1, 1), data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(padding, data_format, **kwargs)
 
 
@@ -233,14 +234,14 @@ class _Cropping(_Spatial):
 
     _setting = "cropping"
 
-    def __init__(self, cropping: Any, data_format: str | None, **kwargs: Any) -> None:
+    def __init__(self, cropping: Margins, data_format: str | None, **kwargs: Any) -> None:
         super().__init__(data_format, **kwargs)
         self.cropping: Any = _pairs(cropping, self._rank, "cropping")
 
     def _resized(self, size: int, axis: int) -> int:
         return max(size - int(sum(self.cropping[axis])), 0)
 
-    def call(self, inputs: Any) -> Tensor:
+    def call(self, inputs: TensorLike) -> Tensor:
         """Removes the elements."""
         spatial = [slice(before, -after if after else None) for before, after in self.cropping]
         whole = slice(None)
@@ -258,7 +259,7 @@ class Cropping1D(_Cropping):
 
     _rank = 1
 
-    def __init__(self, cropping: Any = (1, 1), **kwargs: Any) -> None:
+    def __init__(self, cropping: Margins = (1, 1), **kwargs: Any) -> None:
         super().__init__((sizes_of(cropping, 2, "cropping"),), "channels_last", **kwargs)
 
     def get_config(self) -> dict[str, Any]:
@@ -276,7 +277,7 @@ class Cropping2D(_Cropping):
 
     _rank = 2
 
-    def __init__(self, cropping: Any = ((0, 0), (0, 0)), data_format: str | None = None, **kwargs: Any) -> None:
+    def __init__(self, cropping: Margins = ((0, 0), (0, 0)), data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(cropping, data_format, **kwargs)
 
 
@@ -290,5 +291,7 @@ class Cropping3D(_Cropping):
 
     _rank = 3
 
-    def __init__(self, cropping: Any = ((1, 1), (1, 1), (1, 1)), data_format: str | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, cropping: Margins = ((1, 1), (1, 1), (1, 1)), data_format: str | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(cropping, data_format, **kwargs)

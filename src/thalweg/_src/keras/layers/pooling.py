@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from thalweg._src.base.export import export
@@ -13,8 +13,9 @@ from thalweg._src.graph.ops.cast import cast
 from thalweg._src.graph.ops.reduction import reduce_max, reduce_mean, reduce_sum
 from thalweg._src.graph.ops.reshape import expand_dims
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.engine.base_layer import Layer
-from thalweg._src.keras.layers.arguments import channels_of
+from thalweg._src.keras.layers.arguments import Window, channels_of
 from thalweg._src.training.nn.layers import pooling
 from thalweg._src.training.nn.layers.input_spec import InputSpec
 from thalweg._src.training.nn.layers.windows import split_sizes
@@ -25,8 +26,8 @@ class _Pooling:
 
     def __init__(
         self,
-        pool_size: int | Sequence[int],
-        strides: int | Sequence[int] | None,
+        pool_size: Window,
+        strides: Window | None,
         padding: str,
         data_format: str | None,
         **kwargs: Any,
@@ -43,8 +44,8 @@ class _Pooling:
 class _Pooling1D(_Pooling):
     def __init__(
         self,
-        pool_size: int | Sequence[int] = 2,
-        strides: int | Sequence[int] | None = None,
+        pool_size: Window = 2,
+        strides: Window | None = None,
         padding: str = "valid",
         data_format: str | None = "channels_last",
         **kwargs: Any,
@@ -108,7 +109,7 @@ class _GlobalPooling(Layer):
         self.data_format = channels_of(data_format)
         self.input_spec = InputSpec(ndim=self._rank + 2)
 
-    def call(self, inputs: Any) -> Tensor:
+    def call(self, inputs: TensorLike) -> Tensor:
         """Returns a number for each channel."""
         first = 2 if self.data_format == "channels_first" else 1
         return type(self)._function(inputs, axis=list(range(first, first + self._rank)))  # type: ignore[no-any-return]
@@ -134,7 +135,7 @@ class GlobalAveragePooling1D(_GlobalPooling):
     def __init__(self, data_format: str | None = "channels_last", **kwargs: Any) -> None:
         super().__init__(data_format, **kwargs)
 
-    def call(self, inputs: Any, mask: Any = None) -> Tensor:
+    def call(self, inputs: TensorLike, mask: TensorLike | None = None) -> Tensor:
         """Returns the mean for each channel."""
         if mask is None:
             return super().call(inputs)
@@ -143,7 +144,7 @@ class GlobalAveragePooling1D(_GlobalPooling):
         weights = expand_dims(cast(mask, x.dtype), 3 - steps)
         return reduce_sum(x * weights, axis=steps) / reduce_sum(weights, axis=steps)
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: TensorLike, mask: TensorLike | None = None) -> Any:
         """Returns None: there are no steps left."""
         return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from typing import Any
 
@@ -17,6 +17,7 @@ from thalweg._src.graph.ops.comparison import logical_or, not_equal
 from thalweg._src.graph.ops.reduction import reduce_any
 from thalweg._src.graph.ops.reshape import shape as shape_of
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.backend.rnn import rnn
 from thalweg._src.keras.backend.settings import floatx
 from thalweg._src.keras.backend.values import batch_set_value
@@ -25,6 +26,7 @@ from thalweg._src.keras.engine import call_context, tracking
 from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.engine.node import has_history
 from thalweg._src.keras.engine.operation_layers import with_history
+from thalweg._src.keras.engine.tracking import NestedShapes
 from thalweg._src.keras.layers import lookup
 from thalweg._src.keras.layers.cell_base import DropoutMasks
 from thalweg._src.keras.layers.cells import StackedRNNCells
@@ -32,6 +34,7 @@ from thalweg._src.keras.layers.stepping import build_cell, call_cell, output_siz
 from thalweg._src.keras.places import entry
 from thalweg._src.training.checkpoint.trackable import Child, attributes_of, children_of
 from thalweg._src.training.nn.layers.input_spec import InputSpec
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 
 # What a checkpoint leaves out: the states of one batch.
 _LEFT_OUT = tracking.UNTRACKED | {"_states"}
@@ -55,7 +58,7 @@ class RNN(Layer):
 
     def __init__(
         self,
-        cell: Any,
+        cell: Layer | Sequence[Layer],
         return_sequences: bool = False,
         return_state: bool = False,
         go_backwards: bool = False,
@@ -73,7 +76,7 @@ class RNN(Layer):
             kwargs["input_shape"] = (kwargs.pop("input_length", None), kwargs.pop("input_dim", None))
         super().__init__(**kwargs)
         self.zero_output_for_mask = zero_output_for_mask
-        self.cell = cell
+        self.cell: Any = cell
         self.return_sequences = return_sequences
         self.return_state = return_state
         self.go_backwards = go_backwards
@@ -96,7 +99,7 @@ class RNN(Layer):
         return none if nest.is_nested(self.cell.state_size) else [none]
 
     @states.setter
-    def states(self, states: Any) -> None:
+    def states(self, states: NestedTensors) -> None:
         self._states = states
 
     @property
@@ -104,7 +107,7 @@ class RNN(Layer):
         """The shape of each state."""
         return _as_list(nest.map_structure(lambda size: InputSpec(shape=[None, *_sizes(size)]), self.cell.state_size))
 
-    def get_initial_state(self, inputs: Any) -> list[Any]:
+    def get_initial_state(self, inputs: NestedTensors) -> list[Any]:
         """Returns the states before the first step: zeros, or what the cell begins with."""
         first = convert_to_tensor(nest.flatten(inputs)[0])
         axis = 1 if self.time_major else 0
@@ -114,7 +117,7 @@ class RNN(Layer):
             return _as_list(begin(inputs=None, batch_size=batch, dtype=first.dtype))
         return _as_list(zero_states(self.cell.state_size, None, batch, first.dtype))
 
-    def reset_states(self, states: Any = None) -> None:
+    def reset_states(self, states: NestedTensors = None) -> None:
         """Sets the states that the layer keeps between batches to zeros, or to given arrays."""
         if not self.stateful:
             raise AttributeError("Layer must be stateful.")
@@ -155,13 +158,13 @@ class RNN(Layer):
         """Returns the shapes of the states without the batch."""
         return [_sizes(size) for size in nest.flatten(self.cell.state_size)]
 
-    def _packed(self, states: Any) -> Any:
+    def _packed(self, states: NestedTensors) -> Any:
         """Returns states in the structure of those of the cell."""
         return nest.pack_sequence_as(self.cell.state_size, nest.flatten(states))
 
     # -- calls --------------------------------------------------------------------------------------------------------
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: NestedShapes) -> None:
         """Creates the variables of the cell."""
         sequence_shape = input_shape
         if isinstance(sequence_shape, list) and not tracking.is_shape(sequence_shape):
@@ -185,7 +188,9 @@ class RNN(Layer):
     def _step_shape(self, sizes: list[Any]) -> tuple[Any, ...]:
         return (sizes[1 if self.time_major else 0], *sizes[2:])
 
-    def __call__(self, inputs: Any, initial_state: Any = None, constants: Any = None, **kwargs: Any) -> Any:
+    def __call__(
+        self, inputs: NestedTensors, initial_state: NestedTensors = None, constants: NestedTensors = None, **kwargs: Any
+    ) -> Any:
         """Applies the layer; states and constants that layers have returned become inputs of it."""
         inputs, initial_state, constants = separated(inputs, initial_state, constants, self._num_constants)
         if constants is not None:
@@ -206,7 +211,12 @@ class RNN(Layer):
             self.input_spec = self.input_spec[:count]
 
     def call(
-        self, inputs: Any, mask: Any = None, training: Any = None, initial_state: Any = None, constants: Any = None
+        self,
+        inputs: NestedTensors,
+        mask: NestedTensors = None,
+        training: TensorLike | None = None,
+        initial_state: NestedTensors = None,
+        constants: NestedTensors = None,
     ) -> Any:
         """Returns the last output, or all outputs, and the last states if they are asked for."""
         inputs, initial_state, constants = separated(inputs, initial_state, constants, self._num_constants)
@@ -232,11 +242,13 @@ class RNN(Layer):
         output = outputs if self.return_sequences else last
         return [*(output if isinstance(output, list) else [output]), *states] if self.return_state else output
 
-    def _step(self, x: Any, states: tuple[Any, ...], num_constants: int, training: Any) -> tuple[Any, Any]:
+    def _step(
+        self, x: TensorLike, states: tuple[Any, ...], num_constants: int, training: TensorLike | None
+    ) -> tuple[Any, Any]:
         count = len(states) - num_constants
         return call_cell(self.cell, x, states[:count], training, states[count:] if num_constants else None)
 
-    def _is_unrolled(self, inputs: Any) -> bool:
+    def _is_unrolled(self, inputs: NestedTensors) -> bool:
         first = nest.flatten(inputs)[0]
         if first.shape.as_list()[0 if self.time_major else 1] is None:
             raise ValueError(
@@ -245,7 +257,7 @@ class RNN(Layer):
             )
         return True
 
-    def _first_state(self, inputs: Any, initial_state: Any) -> list[Any]:
+    def _first_state(self, inputs: NestedTensors, initial_state: NestedTensors) -> list[Any]:
         """Returns the states before the first step: given ones, those of the last batch, or zeros."""
         if initial_state is None:
             return self._states if self.stateful else self.get_initial_state(inputs)
@@ -266,12 +278,12 @@ class RNN(Layer):
             states = nest.flatten(cond(is_set, lambda: last_states, lambda: states))
         return _as_list(self._packed(states))
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: NestedTensors, mask: NestedTensors = None) -> Any:
         """Returns the mask of the outputs: that of the inputs if they are sequences, None for states."""
         output_mask = nest.flatten(mask)[0] if self.return_sequences else None
         return [output_mask, *(None for _ in nest.flatten(self.states))] if self.return_state else output_mask
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: NestedShapes) -> Any:
         """Returns the shape of the outputs, and those of the states if they are asked for."""
         if isinstance(input_shape, list) and not tracking.is_shape(input_shape):
             input_shape = input_shape[0]
@@ -316,7 +328,9 @@ class RNN(Layer):
         return cls(cell, **config)
 
 
-def separated(inputs: Any, initial_state: Any, constants: Any, num_constants: int | None) -> tuple[Any, Any, Any]:
+def separated(
+    inputs: NestedTensors, initial_state: NestedTensors, constants: NestedTensors, num_constants: int | None
+) -> tuple[Any, Any, Any]:
     """Returns inputs, states and constants, which may be given as one list."""
     if isinstance(inputs, list):
         if initial_state is not None or constants is not None:
@@ -327,7 +341,7 @@ def separated(inputs: Any, initial_state: Any, constants: Any, num_constants: in
     return inputs, _listed(initial_state), _listed(constants)
 
 
-def _listed(values: Any) -> Any:
+def _listed(values: NestedTensors) -> Any:
     if values is None or (isinstance(values, list | tuple) and not values):
         return None
     return list(values) if isinstance(values, list | tuple) else [values]
@@ -346,7 +360,7 @@ def joins_graph(tensors: list[Any]) -> bool:
     return True in have_history
 
 
-def reset_masks(cell: Any) -> None:
+def reset_masks(cell: Layer) -> None:
     """Forgets the dropout masks of a cell and of the cells in it, so that a call makes new ones."""
     if isinstance(cell, DropoutMasks):
         cell.reset_dropout_mask()
@@ -359,12 +373,12 @@ def _sizes(size: Any) -> list[Any]:
     return list(as_shape(size) or ())
 
 
-def _as_list(states: Any) -> list[Any]:
+def _as_list(states: NestedTensors) -> list[Any]:
     return list(states) if nest.is_nested(states) else [states]
 
 
 @children_of.register(RNN)
-def _children(layer: Any) -> Iterator[Child]:
+def _children(layer: Layer) -> Iterator[Child]:
     """Yields the attributes of a layer, without the states of a batch."""
     yield from attributes_of(layer, without=_LEFT_OUT)
 

@@ -8,6 +8,7 @@ from thalweg._src.base.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.ops.identity import identity
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.layers.arguments import channels_of
 from thalweg._src.keras.layers.core import Dropout
 from thalweg._src.training.nn import dropout
@@ -26,7 +27,7 @@ class _SpatialDropout(Dropout):
         self.data_format = channels_of(data_format)
         self.input_spec = InputSpec(ndim=self._rank + 2)
 
-    def call(self, inputs: Any, training: Any = None) -> Tensor:  # type: ignore[override]
+    def call(self, inputs: TensorLike, training: TensorLike | None = None) -> Tensor:  # type: ignore[override]
         """Applies dropout if `training`, which may be a tensor."""
         x = convert_to_tensor(inputs)
         noise_shape = around([1] * self._rank, self.data_format, None, None)

@@ -7,15 +7,19 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from thalweg._src.base.dtypes import DTypeLike
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.ops.reshape import shape as shape_of
+from thalweg._src.graph.types import TensorLike
+from thalweg._src.keras.engine.base_layer import Layer
+from thalweg._src.keras.engine.tracking import NestedShapes
 from thalweg._src.training.nn.layers.base import Layer as PlainLayer
 from thalweg._src.training.nn.rnn.cells import RNNCell
-from thalweg._src.training.nn.rnn.sizes import zeros_like_sizes
+from thalweg._src.training.nn.rnn.sizes import NestedTensors, zeros_like_sizes
 
 
-def takes(layer: Any, argument: str) -> bool:
+def takes(layer: Layer, argument: str) -> bool:
     """Returns whether the method `call` of a layer or cell has an argument of its own of a name."""
     return argument in _parameters(getattr(layer.call, "__func__", layer.call))
 
@@ -33,7 +37,7 @@ def output_size_of(cell: Any) -> Any:
     return cell.state_size[0] if isinstance(cell.state_size, list | tuple) else cell.state_size
 
 
-def build_within(layer: Any, shape: Any, dtype: str | None) -> None:
+def build_within(layer: Layer, shape: NestedShapes, dtype: str | None) -> None:
     """Creates the variables of a layer inside of another one, by whose name they are called."""
     if not isinstance(layer, PlainLayer) or layer.built:
         return
@@ -46,12 +50,14 @@ def build_within(layer: Any, shape: Any, dtype: str | None) -> None:
         within._initial_weights = None
 
 
-def build_cell(cell: Any, shape: Any, constants: Sequence[Any], dtype: str | None) -> None:
+def build_cell(cell: Any, shape: NestedShapes, constants: Sequence[Any], dtype: str | None) -> None:
     """Creates the variables of a cell; one that takes constants is told their shapes too."""
     build_within(cell, [shape, *constants] if constants and takes(cell, "constants") else shape, dtype)
 
 
-def call_cell(cell: Any, inputs: Any, states: Any, training: Any, constants: Any) -> tuple[Any, Any]:
+def call_cell(
+    cell: Any, inputs: NestedTensors, states: NestedTensors, training: TensorLike | None, constants: NestedTensors
+) -> tuple[Any, Any]:
     """Returns the output and the states after a step of a cell."""
     arguments: dict[str, Any] = {}
     if constants is not None and takes(cell, "constants"):
@@ -67,7 +73,9 @@ def call_cell(cell: Any, inputs: Any, states: Any, training: Any, constants: Any
     return output, after
 
 
-def zero_states(sizes: Any, inputs: Any, batch_size: Any, dtype: Any) -> Any:
+def zero_states(
+    sizes: NestedTensors, inputs: NestedTensors, batch_size: TensorLike | None, dtype: DTypeLike | None
+) -> Any:
     """Returns zeros for each state; inputs, if given, have the number of examples and the type."""
     if inputs is not None:
         x = convert_to_tensor(inputs)

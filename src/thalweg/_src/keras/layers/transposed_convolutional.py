@@ -12,7 +12,9 @@ from thalweg._src.graph.ops.reshape import shape as shape_of
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.engine.base_layer import Layer
+from thalweg._src.keras.layers.arguments import Window
 from thalweg._src.keras.layers.convolutional import Convolution
+from thalweg._src.keras.serialization import Identifier
 from thalweg._src.training.nn.layers import transposed_convolution
 from thalweg._src.training.nn.layers.windows import around, layout, padding_of, sizes_of, split_sizes, transposed_output
 
@@ -22,7 +24,7 @@ class _Transposed(Convolution):
 
     _settings = (*Convolution._settings, "output_padding")
 
-    def __init__(self, output_padding: Any = None, **arguments: Any) -> None:
+    def __init__(self, output_padding: Window | None = None, **arguments: Any) -> None:
         super().__init__(**{**arguments, "padding": padding_of(arguments["padding"])})
         this: Any = self
         self.output_padding: tuple[int, ...] | None = None
@@ -59,21 +61,21 @@ class Conv2DTranspose(_Transposed, transposed_convolution.Conv2DTranspose, Layer
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = (1, 1),
+        kernel_size: Window,
+        strides: Window = (1, 1),
         padding: str = "valid",
-        output_padding: Any = None,
+        output_padding: Window | None = None,
         data_format: str | None = None,
-        dilation_rate: Any = (1, 1),
-        activation: Any = None,
+        dilation_rate: Window = (1, 1),
+        activation: Identifier = None,
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: Identifier = "glorot_uniform",
+        bias_initializer: Identifier = "zeros",
+        kernel_regularizer: Identifier = None,
+        bias_regularizer: Identifier = None,
+        activity_regularizer: Identifier = None,
+        kernel_constraint: Identifier = None,
+        bias_constraint: Identifier = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(
@@ -129,20 +131,20 @@ class Conv3DTranspose(_Transposed, transposed_convolution.Conv3DTranspose, Layer
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = (1, 1, 1),
+        kernel_size: Window,
+        strides: Window = (1, 1, 1),
         padding: str = "valid",
-        output_padding: Any = None,
+        output_padding: Window | None = None,
         data_format: str | None = None,
-        activation: Any = None,
+        activation: Identifier = None,
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: Identifier = "glorot_uniform",
+        bias_initializer: Identifier = "zeros",
+        kernel_regularizer: Identifier = None,
+        bias_regularizer: Identifier = None,
+        activity_regularizer: Identifier = None,
+        kernel_constraint: Identifier = None,
+        bias_constraint: Identifier = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(

@@ -11,13 +11,16 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.ops.reduction import reduce_any
 from thalweg._src.graph.ops.reshape import reshape, shape as shape_of
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.backend.rnn import rnn
 from thalweg._src.keras.engine.base_layer import Layer, mask_of
+from thalweg._src.keras.engine.tracking import NestedShapes
 from thalweg._src.keras.layers import lookup
 from thalweg._src.keras.layers.stepping import build_within, takes
 from thalweg._src.keras.places import entry
 from thalweg._src.training.nn.layers.base import Layer as PlainLayer
 from thalweg._src.training.nn.layers.input_spec import InputSpec
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 
 
 @export("keras.layers.Wrapper")
@@ -28,13 +31,13 @@ class Wrapper(Layer):
         layer: The layer that is applied.
     """
 
-    def __init__(self, layer: Any, **kwargs: Any) -> None:
+    def __init__(self, layer: Layer, **kwargs: Any) -> None:
         if not isinstance(layer, PlainLayer):
             raise ValueError(f"Please initialize `{type(self).__name__}` with a layer; received {layer!r}")
         super().__init__(**kwargs)
         self.layer: Any = layer
 
-    def build(self, input_shape: Any = None) -> None:
+    def build(self, input_shape: NestedShapes = None) -> None:
         """Creates the variables of the layer."""
         build_within(self.layer, input_shape, self._dtype)
         self.built = True
@@ -60,13 +63,13 @@ class TimeDistributed(Wrapper):
         layer: The layer that is applied.
     """
 
-    def __init__(self, layer: Any, **kwargs: Any) -> None:
+    def __init__(self, layer: Layer, **kwargs: Any) -> None:
         super().__init__(layer, **kwargs)
         self.supports_masking = True
         # Steps can be examples of one large batch unless a layer of the program's own tells them apart.
         self._is_flat = type(layer).__module__.startswith("thalweg.") and not getattr(layer, "stateful", False)
 
-    def build(self, input_shape: Any = None) -> None:
+    def build(self, input_shape: NestedShapes = None) -> None:
         """Creates the variables of the layer."""
         sizes = TensorShape(input_shape).as_list()
         if len(sizes) < 3:
@@ -77,7 +80,7 @@ class TimeDistributed(Wrapper):
         self.input_spec = InputSpec(shape=(None, None, *sizes[2:]))
         super().build(TensorShape([sizes[0], *sizes[2:]]))
 
-    def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
+    def call(self, inputs: NestedTensors, training: TensorLike | None = None, mask: NestedTensors = None) -> Any:
         """Returns the outputs of the layer for all steps."""
         inputs = convert_to_tensor(inputs)
         arguments = {"training": training} if takes(self.layer, "training") else {}
@@ -89,24 +92,24 @@ class TimeDistributed(Wrapper):
             outputs.set_shape(self.compute_output_shape(inputs.shape))
         return outputs
 
-    def _stepwise(self, inputs: Tensor, arguments: dict[str, Any], mask: Any) -> Tensor:
+    def _stepwise(self, inputs: Tensor, arguments: dict[str, Any], mask: NestedTensors) -> Tensor:
         """Returns the outputs of one call of the layer for each step."""
         _, outputs, _ = rnn(lambda x, states: (self.layer(x, **arguments), []), inputs, [], mask=mask)
         return outputs  # type: ignore[no-any-return]
 
-    def _flat(self, inputs: Tensor, arguments: dict[str, Any], mask: Any) -> Tensor:
+    def _flat(self, inputs: Tensor, arguments: dict[str, Any], mask: NestedTensors) -> Tensor:
         """Returns the outputs of one call of the layer, with steps as examples."""
         if mask is not None and takes(self.layer, "mask"):
             arguments["mask"] = _merged(convert_to_tensor(mask))
-        return _parted(self.layer(_merged(inputs), **arguments), inputs)
+        return _unmerged(self.layer(_merged(inputs), **arguments), inputs)
 
-    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+    def compute_output_shape(self, input_shape: NestedShapes) -> TensorShape:
         """Returns the shape of the outputs."""
         sizes = TensorShape(input_shape).as_list()
         rest = TensorShape(self.layer.compute_output_shape(TensorShape([sizes[0], *sizes[2:]]))).as_list()
         return TensorShape([*sizes[:2], *rest[1:]])
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: NestedTensors, mask: NestedTensors = None) -> Any:
         """Returns the mask of the outputs: that of the layer, or of the inputs if the layer has none."""
         inputs = convert_to_tensor(inputs)
         if inputs.shape.as_list()[0]:
@@ -118,7 +121,7 @@ class TimeDistributed(Wrapper):
             has_mask = any(layer_class is not None for layer_class in output_mask)
             output_mask = mask_of(nest.flatten(self.layer(merged))[0]) if has_mask else None
         if output_mask is not None:
-            return _parted(output_mask, inputs)
+            return _unmerged(output_mask, inputs)
         rest = list(range(2, len(whole.dims or ()))) if whole is not None else []
         return reduce_any(whole, rest) if rest else whole
 
@@ -128,7 +131,7 @@ def _merged(x: Tensor) -> Tensor:
     return reshape(x, [-1, *_sizes_after(x, 2)])
 
 
-def _parted(x: Tensor, like: Tensor) -> Tensor:
+def _unmerged(x: Tensor, like: Tensor) -> Tensor:
     """Returns examples as the steps of the sequences that they were taken from."""
     steps = like.shape.as_list()[1] or shape_of(like)[1]
     return reshape(x, [-1, steps, *_sizes_after(x, 1)])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from thalweg._src.base.export import export
@@ -35,7 +33,7 @@ from thalweg._src.keras.backend import crossentropy
 from thalweg._src.keras.backend.settings import epsilon
 
 
-def _alike(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
+def _alike(y_true: TensorLike, y_pred: TensorLike) -> tuple[Tensor, Tensor]:
     """Returns both as tensors, the targets in the type of the predictions."""
     y_pred = convert_to_tensor(y_pred)
     return cast(y_true, y_pred.dtype.base_dtype), y_pred

@@ -12,7 +12,7 @@ from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.backend.values import eval as value_of
 from thalweg._src.keras.losses import functions
 from thalweg._src.keras.losses.weighting import Reduction, compute_weighted_loss, graph_of, matched
-from thalweg._src.keras.serialization import deserialize_keras_object, serialize_keras_object
+from thalweg._src.keras.serialization import Identifier, deserialize_keras_object, serialize_keras_object
 from thalweg._src.training.variables.distribution import current_mode
 from thalweg._src.training.variables.variables import Variable
 
@@ -44,7 +44,7 @@ class Loss:
             )
         return self.reduction
 
-    def call(self, y_true: Any, y_pred: Any) -> Any:
+    def call(self, y_true: TensorLike, y_pred: TensorLike) -> Any:
         """Returns the losses of the examples."""
         raise NotImplementedError(f"{type(self).__name__} defines no call")
 
@@ -68,7 +68,7 @@ class LossFunctionWrapper(Loss):
         self.fn = fn
         self._arguments = kwargs
 
-    def call(self, y_true: Any, y_pred: Any) -> Any:
+    def call(self, y_true: TensorLike, y_pred: TensorLike) -> Any:
         """Returns the losses of the examples, after targets and predictions are given one rank."""
         return self.fn(*matched(y_true, y_pred), **self._arguments)
 
@@ -260,13 +260,13 @@ _OBJECTS: dict[str, Any] = {**FUNCTIONS, **{cls.__name__: cls for cls in _CLASSE
 
 
 @export("keras.losses.serialize")
-def serialize(loss: Any) -> Any:
+def serialize(loss: Identifier) -> Any:
     """Returns the name of a loss function, or the class and configuration of a loss."""
     return serialize_keras_object(loss)
 
 
 @export("keras.losses.deserialize")
-def deserialize(name: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
+def deserialize(name: Identifier, custom_objects: Mapping[str, Any] | None = None) -> Any:
     """Returns the loss function or the loss of a name or a configuration.
 
     Args:
@@ -276,7 +276,7 @@ def deserialize(name: Any, custom_objects: Mapping[str, Any] | None = None) -> A
 
 
 @export("keras.losses.get")
-def get(identifier: Any) -> Any:
+def get(identifier: Identifier) -> Any:
     """Returns the loss that a name or a configuration stands for; a function or a loss stands for itself."""
     if identifier is None:
         return None

@@ -16,6 +16,7 @@ from thalweg._src.graph.ops.reduction import reduce_sum
 from thalweg._src.graph.ops.reshape import rank, reshape, shape, size
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.backend.state import get_graph
 from thalweg._src.training.nn.losses import Reduction as PlainReduction
 from thalweg._src.training.nn.weights import with_rank_of
@@ -48,7 +49,7 @@ def graph_of(*values: Any) -> contextlib.AbstractContextManager[Any]:
     return contextlib.nullcontext()
 
 
-def matched(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
+def matched(y_true: TensorLike, y_pred: TensorLike) -> tuple[Tensor, Tensor]:
     """Returns targets and predictions without a last dimension of size 1 that only one of them has.
 
     Predictions with one more dimension than the targets keep it unless its size is 1: it may be that of the classes.
@@ -77,7 +78,9 @@ def _shortened(tensor: Tensor, condition: Tensor) -> Tensor:
     return reshape(tensor, sizes[: subtract(rank(tensor), dropped)])
 
 
-def compute_weighted_loss(losses: Any, sample_weight: Any = None, reduction: str = Reduction.AUTO) -> Tensor:
+def compute_weighted_loss(
+    losses: TensorLike, sample_weight: TensorLike | None = None, reduction: str = Reduction.AUTO
+) -> Tensor:
     """Returns losses, each multiplied by its weight, and reduced."""
     Reduction.validate(reduction)
     with name_scope(None, "weighted_loss", [losses, sample_weight]):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from thalweg._src.base import dtypes
 from thalweg._src.base.dtypes import DTypeLike
 from thalweg._src.base.export import export
@@ -61,7 +59,7 @@ def sparse_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tenso
     return _right(y_true, argmax(y_pred, axis=-1))
 
 
-def _among_best(classes: Tensor, y_pred: Tensor, k: Any) -> Tensor:
+def _among_best(classes: Tensor, y_pred: Tensor, k: TensorLike) -> Tensor:
     """Returns 1 where a class has one of the k highest predictions, and 0 elsewhere."""
     scores = cast(y_pred, dtypes.float32)
     is_flat = y_pred.dims is not None and len(y_pred.dims) == 2

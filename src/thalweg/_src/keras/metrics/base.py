@@ -33,6 +33,7 @@ from thalweg._src.keras.backend.settings import floatx
 from thalweg._src.keras.backend.values import batch_set_value, eval as value_of
 from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.losses.weighting import graph_of, matched
+from thalweg._src.keras.serialization import Identifier
 from thalweg._src.runtime.function.function import function
 from thalweg._src.training.nn.metrics.state import across_replicas
 from thalweg._src.training.nn.weights import broadcast_weights, require_compatible, with_rank_of
@@ -88,7 +89,7 @@ class Metric(Layer):
         shape: ShapeLike = (),
         aggregation: VariableAggregation = VariableAggregation.SUM,
         synchronization: VariableSynchronization = VariableSynchronization.ON_READ,
-        initializer: Any = None,
+        initializer: Identifier = None,
         dtype: DTypeLike | None = None,
     ) -> Any:
         """Returns a new variable of the metric, which is not trained and in no collection."""
@@ -321,7 +322,7 @@ class MeanTensor(Metric):
             number = multiply(number, factors)
         return group(self._total.assign_add(tensor), self._count.assign_add(number))
 
-    def _require_shape(self, shape: Any) -> None:
+    def _require_shape(self, shape: ShapeLike) -> None:
         if self._shape is None:
             self._shape = TensorShape(shape)
             self._total, self._count = (

@@ -8,7 +8,7 @@ from typing import Any
 from thalweg._src.base.export import export
 from thalweg._src.keras.losses.losses import FUNCTIONS
 from thalweg._src.keras.metrics import accuracy, base, confusion, curves, means
-from thalweg._src.keras.serialization import deserialize_keras_object, serialize_keras_object
+from thalweg._src.keras.serialization import Identifier, deserialize_keras_object, serialize_keras_object
 
 _FUNCTIONS = (
     *(accuracy.accuracy, accuracy.binary_accuracy, accuracy.categorical_accuracy),
@@ -38,13 +38,13 @@ def serialize(metric: Any) -> Any:
 
 
 @export("keras.metrics.deserialize")
-def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
+def deserialize(config: Identifier, custom_objects: Mapping[str, Any] | None = None) -> Any:
     """Returns the function or the metric of a name or a configuration."""
     return deserialize_keras_object(config, _OBJECTS, custom_objects, "metric function")
 
 
 @export("keras.metrics.get")
-def get(identifier: Any) -> Any:
+def get(identifier: Identifier) -> Any:
     """Returns the metric that a name or a configuration stands for; a function or a metric stands for itself."""
     if isinstance(identifier, str | dict):
         return deserialize(identifier)

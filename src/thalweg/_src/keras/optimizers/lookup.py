@@ -37,7 +37,7 @@ def deserialize(config: dict[str, Any], custom_objects: Mapping[str, Any] | None
 
 
 @export("keras.optimizers.get")
-def get(identifier: Any) -> Any:
+def get(identifier: object) -> Any:
     """Returns the optimizer of a name or a configuration; one of tf.train is wrapped for Keras."""
     if isinstance(identifier, Optimizer | TFOptimizer):
         return identifier

@@ -13,18 +13,20 @@ from thalweg._src.graph.ops.cast import cast
 from thalweg._src.graph.ops.math import abs, maximum, pow, sqrt, square
 from thalweg._src.graph.ops.state import resource_scatter_add, resource_scatter_update
 from thalweg._src.graph.scopes import control_dependencies
+from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.backend import settings
 from thalweg._src.keras.optimizers.optimizer import Coefficients, Optimizer
 from thalweg._src.keras.optimizers.schedules import LearningRateSchedule
 from thalweg._src.training.variables.replication import VariableAggregation
+from thalweg._src.training.variables.variables import Variable
 
 
 class _Moments(Optimizer):
     """The optimizers with moving moments of the gradient: their hyperparameters, and the slots m and v."""
 
     def __init__(
-        self, name: str, learning_rate: Any, beta_1: Any, beta_2: Any, epsilon: float | None, **kwargs: Any
+        self, name: str, learning_rate: object, beta_1: object, beta_2: object, epsilon: float | None, **kwargs: Any
     ) -> None:
         super().__init__(name, **kwargs)
         self._set_hyper("learning_rate", kwargs.get("lr", learning_rate))
@@ -76,12 +78,12 @@ class Adam(_Moments):
         for var in var_list if self.amsgrad else []:
             self.add_slot(var, "vhat")
 
-    def _numbers(self, var: Any, apply_state: Coefficients | None) -> list[Any]:
+    def _numbers(self, var: Variable, apply_state: Coefficients | None) -> list[Any]:
         coefficients = self._coefficients(var, apply_state)
         names = ("beta_1_power", "beta_2_power", "lr_t", "beta_1_t", "beta_2_t", "epsilon")
         return [coefficients[name] for name in names]
 
-    def _resource_apply_dense(self, grad: Any, handle: Any, apply_state: Coefficients | None = None) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: Variable, apply_state: Coefficients | None = None) -> Any:
         slots = ("m", "v", "vhat") if self.amsgrad else ("m", "v")
         update = training.resource_apply_adam_with_amsgrad if self.amsgrad else training.resource_apply_adam
         numbers = self._numbers(handle, apply_state)
@@ -100,7 +102,7 @@ class Adam(_Moments):
         )
 
     def _resource_apply_sparse(
-        self, grad: Any, handle: Any, indices: Any, apply_state: Coefficients | None = None
+        self, grad: Tensor, handle: Variable, indices: Tensor, apply_state: Coefficients | None = None
     ) -> Any:
         """Returns the update of the whole variable: the moments of all rows decay, so all rows move."""
         return Adam._resource_apply_dense(self, self._as_dense(grad, handle, indices), handle, apply_state)
@@ -129,7 +131,7 @@ class Adamax(_Moments):
     ) -> None:
         super().__init__(name, learning_rate, beta_1, beta_2, epsilon, **kwargs)
 
-    def _resource_apply_dense(self, grad: Any, handle: Any, apply_state: Coefficients | None = None) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: Variable, apply_state: Coefficients | None = None) -> Any:
         coefficients = self._coefficients(handle, apply_state)
         numbers = [coefficients[key] for key in ("beta_1_power", "lr_t", "beta_1_t", "beta_2_t", "epsilon")]
         return training.resource_apply_ada_max.operation(
@@ -137,7 +139,7 @@ class Adamax(_Moments):
         )
 
     def _resource_apply_sparse(
-        self, grad: Any, handle: Any, indices: Any, apply_state: Coefficients | None = None
+        self, grad: Tensor, handle: Variable, indices: Tensor, apply_state: Coefficients | None = None
     ) -> Any:
         """Returns the update of some rows and of their moments."""
         c = self._coefficients(handle, apply_state)
@@ -184,7 +186,7 @@ class Nadam(_Moments):
             self._weights.append(self._m_cache)
         super()._create_slots(var_list)
 
-    def _momentum_at(self, step: Any, dtype: DType) -> Any:
+    def _momentum_at(self, step: Tensor, dtype: DType) -> Any:
         """Returns the momentum factor of a step."""
         base: Any = pow(cast(0.96, dtype), self._initial_decay * step)
         return self._get_hyper("beta_1", dtype) * (1.0 - 0.5 * base)
@@ -205,12 +207,12 @@ class Nadam(_Moments):
             of_squares=1.0 - coefficients["beta_2_power"],
         )
 
-    def _step(self, grad: Any, mean: Any, squares: Any, c: dict[str, Any]) -> Any:
+    def _step(self, grad: Tensor, mean: Variable, squares: Variable, c: dict[str, Any]) -> Any:
         """Returns how far values move whose moments are known."""
         direction = c["of_gradient"] * grad + c["of_mean"] * mean
         return c["lr_t"] * direction / (sqrt(squares / c["of_squares"]) + c["epsilon"])
 
-    def _resource_apply_dense(self, grad: Any, handle: Any, apply_state: Coefficients | None = None) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: Variable, apply_state: Coefficients | None = None) -> Any:
         c = self._coefficients(handle, apply_state)
         m, v = self.get_slot(handle, "m"), self.get_slot(handle, "v")
         mean = c["beta_1_t"] * m + (1 - c["beta_1_t"]) * grad
@@ -222,7 +224,7 @@ class Nadam(_Moments):
         )
 
     def _resource_apply_sparse(
-        self, grad: Any, handle: Any, indices: Any, apply_state: Coefficients | None = None
+        self, grad: Tensor, handle: Variable, indices: Tensor, apply_state: Coefficients | None = None
     ) -> Any:
         """Returns the update of some rows; the moments of all rows decay."""
         c = self._coefficients(handle, apply_state)

@@ -23,14 +23,17 @@ from thalweg._src.graph.ops.math import clip_by_value, multiply
 from thalweg._src.graph.ops.reshape import expand_dims, shape
 from thalweg._src.graph.ops.state import resource_scatter_add
 from thalweg._src.graph.scopes import colocate_with, control_dependencies, init_scope, name_scope
+from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.backend import state
 from thalweg._src.keras.optimizers.optimizer_state import OptimizerState
 from thalweg._src.runtime.eager.gradient_tape import GradientTape
 from thalweg._src.training.checkpoint.trackable import Child, children_of
+from thalweg._src.training.distribute.strategy import Strategy
 from thalweg._src.training.optimizers.clipping import clip_by_norm
 from thalweg._src.training.optimizers.optimizer import _alike, _sum_equal_indices, flat_variables, present_gradients
 from thalweg._src.training.variables.distribution import current_mode
+from thalweg._src.training.variables.variables import Variable
 
 Coefficients = dict[Any, dict[str, Any]]  # what all updates of a step share, by device and type of the variables
 
@@ -53,7 +56,7 @@ class Optimizer(OptimizerState):
     def minimize(
         self,
         loss: TensorLike | Callable[[], TensorLike],
-        var_list: Any,
+        var_list: Iterable[Variable] | Callable[[], Iterable[Variable]],
         grad_loss: TensorLike | None = None,
         name: str | None = None,
     ) -> Any:
@@ -61,7 +64,10 @@ class Optimizer(OptimizerState):
         return self.apply_gradients(self._compute_gradients(loss, var_list, grad_loss), name)
 
     def _compute_gradients(
-        self, loss: TensorLike | Callable[[], TensorLike], var_list: Any, grad_loss: TensorLike | None = None
+        self,
+        loss: TensorLike | Callable[[], TensorLike],
+        var_list: Iterable[Variable] | Callable[[], Iterable[Variable]],
+        grad_loss: TensorLike | None = None,
     ) -> list[tuple[Any, Any]]:
         """Returns pairs of gradient and variable for a function that returns the loss, in graphs also for a tensor."""
         if not callable(loss):
@@ -85,7 +91,9 @@ class Optimizer(OptimizerState):
         self._assert_valid_dtypes([v for grad, v in zip(grads, variables) if grad is not None])
         return list(zip(self._clip_gradients(grads), variables))
 
-    def get_gradients(self, loss: TensorLike, params: Any) -> list[Any]:
+    def get_gradients(
+        self, loss: TensorLike, params: Iterable[Variable] | Callable[[], Iterable[Variable]]
+    ) -> list[Any]:
         """Returns the gradients of a loss in a graph, clipped as the optimizer is told to."""
         variables = list(flat_variables(params))
         with state.get_graph().as_default(), name_scope(f"{self._name}/gradients"):
@@ -120,7 +128,7 @@ class Optimizer(OptimizerState):
 
     # -- steps --------------------------------------------------------------------------------------------------------
 
-    def get_updates(self, loss: TensorLike, params: Any) -> list[Any]:
+    def get_updates(self, loss: TensorLike, params: Iterable[Variable] | Callable[[], Iterable[Variable]]) -> list[Any]:
         """Returns the operations of a step: that which applies the gradients of a loss in a graph."""
         variables = list(flat_variables(params))
         grads = self.get_gradients(loss, variables)
@@ -175,14 +183,16 @@ class Optimizer(OptimizerState):
         with control_dependencies(updates):
             return self.iterations.assign_add(1, read_value=False)
 
-    def _distributed_apply(self, distribution: Any, grads_and_vars: list[tuple[Any, Any]], name: str | None) -> Any:
+    def _distributed_apply(
+        self, distribution: Strategy, grads_and_vars: list[tuple[Any, Any]], name: str | None
+    ) -> Any:
         """Returns the operation that sums the gradients of all replicas and updates all copies of each variable."""
         extended = distribution.extended
         sums = extended.batch_reduce_to("SUM", grads_and_vars)
         variables = [variable for _, variable in grads_and_vars]
         apply_state: Coefficients = {}
 
-        def update(variable: Any, grad: Any) -> Any:
+        def update(variable: Variable, grad: Tensor) -> Any:
             key = variable.device, variable.dtype.base_dtype
             with name_scope(f"update_{variable._shared_name}"), colocate_with(variable):
                 if key not in apply_state:
@@ -215,7 +225,7 @@ class Optimizer(OptimizerState):
                 updates.append(self._update(grad, variable, apply_state))
         return updates
 
-    def _update(self, grad: Any, variable: Any, apply_state: Coefficients) -> Any:
+    def _update(self, grad: Tensor, variable: Variable, apply_state: Coefficients) -> Any:
         if isinstance(grad, IndexedSlices):
             if variable.constraint is not None:
                 raise RuntimeError(
@@ -255,11 +265,11 @@ class Optimizer(OptimizerState):
         self._prepare_local(var_device, var_dtype, apply_state)
         return apply_state[var_device, var_dtype]
 
-    def _coefficients(self, var: Any, apply_state: Coefficients | None) -> dict[str, Any]:
+    def _coefficients(self, var: Variable, apply_state: Coefficients | None) -> dict[str, Any]:
         key = var.device, var.dtype.base_dtype
         return (apply_state or {}).get(key) or self._fallback_apply_state(*key)
 
-    def _resource_apply_dense(self, grad: Any, handle: Any, apply_state: Coefficients | None = None) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: Variable, apply_state: Coefficients | None = None) -> Any:
         """Returns the update of a variable by a dense gradient."""
         raise NotImplementedError(f"{type(self).__name__} defines no update by dense gradients")
 
@@ -272,14 +282,14 @@ class Optimizer(OptimizerState):
         )
 
     def _resource_apply_sparse_duplicate_indices(
-        self, grad: Any, handle: Any, indices: Any, apply_state: Coefficients | None = None
+        self, grad: Tensor, handle: Variable, indices: Tensor, apply_state: Coefficients | None = None
     ) -> Any:
         """Returns the update of rows with possibly repeated indices; sums the rows of equal indices first."""
         summed, rows = _sum_equal_indices(grad, indices)
         return _with_state(self._resource_apply_sparse, apply_state, summed, handle, rows)
 
     def _resource_apply_sparse(
-        self, grad: Any, handle: Any, indices: Any, apply_state: Coefficients | None = None
+        self, grad: Tensor, handle: Variable, indices: Tensor, apply_state: Coefficients | None = None
     ) -> Any:
         """Returns the update of distinct rows of a variable."""
         raise NotImplementedError(f"{type(self).__name__} defines no update by sparse gradients")
@@ -290,15 +300,15 @@ class Optimizer(OptimizerState):
 
     # -- parts of updates ---------------------------------------------------------------------------------------------
 
-    def _resource_scatter_add(self, x: Any, i: Any, v: Any) -> Any:
+    def _resource_scatter_add(self, x: Variable, i: Tensor, v: Tensor) -> Any:
         """Adds to some rows of a variable, and returns its new value."""
         return x.scatter_add(IndexedSlices(v, i))
 
-    def _resource_scatter_update(self, x: Any, i: Any, v: Any) -> Any:
+    def _resource_scatter_update(self, x: Variable, i: Tensor, v: Tensor) -> Any:
         """Replaces some rows of a variable, and returns its new value."""
         return x.scatter_update(IndexedSlices(v, i))
 
-    def _decay_and_add(self, slot: Any, factor: Any, rows: Any, indices: Any) -> Any:
+    def _decay_and_add(self, slot: Variable, factor: Tensor, rows: Tensor, indices: Tensor) -> Any:
         """Multiplies a slot by a factor, adds to some of its rows, and returns their new values."""
         decayed = slot.assign(multiply(slot, factor), read_value=False)
         with control_dependencies([decayed]):
@@ -306,13 +316,13 @@ class Optimizer(OptimizerState):
         with control_dependencies([added]):
             return slot.sparse_read(indices)
 
-    def _as_dense(self, grad: Any, var: Any, indices: Any) -> Any:
+    def _as_dense(self, grad: Any, var: Variable, indices: Any) -> Any:
         """Returns the dense gradient: one pass over memory in a fused update is cheaper than several."""
-        size = var.shape.as_list() if var.shape.is_fully_defined() else shape(var)
+        size: Any = var.shape.as_list() if var.shape.is_fully_defined() else shape(var)
         return scatter_nd(expand_dims(indices, 1), grad, cast(size, indices.dtype))
 
 
-def _variables(var_list: Any) -> list[Any]:
+def _variables(var_list: Iterable[Variable] | Callable[[], Iterable[Variable]]) -> list[Any]:
     return list(flat_variables(var_list() if callable(var_list) else var_list))
 
 

@@ -7,7 +7,7 @@ as a function, takes their new values. They are created when the first step is b
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,6 +24,7 @@ from thalweg._src.keras.backend import state
 from thalweg._src.keras.backend.values import batch_get_value, batch_set_value, get_value, set_value
 from thalweg._src.keras.optimizers import schedules
 from thalweg._src.keras.optimizers.schedules import LearningRateSchedule
+from thalweg._src.keras.serialization import Identifier
 from thalweg._src.training.optimizers.optimizer import _var_key
 from thalweg._src.training.variables.replication import VariableAggregation, VariableSynchronization
 from thalweg._src.training.variables.restoration import child_added
@@ -67,7 +68,7 @@ class OptimizerState:
             return self._get_hyper(key)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         key = _RATE if name == "lr" else name
         if key in self.__dict__.get("_hyper", ()):
             self._set_hyper(key, value)
@@ -138,7 +139,7 @@ class OptimizerState:
         return self._iterations
 
     @iterations.setter
-    def iterations(self, variable: Any) -> None:
+    def iterations(self, variable: Variable) -> None:
         if self._iterations is not None:
             raise RuntimeError(
                 "Cannot set `iterations` to a new Variable after the Optimizer weights have been created"
@@ -151,7 +152,7 @@ class OptimizerState:
         name: str,
         shape: ShapeLike,
         dtype: DTypeLike | None = None,
-        initializer: Any = "zeros",
+        initializer: Identifier = "zeros",
         trainable: bool | None = None,
         synchronization: VariableSynchronization = VariableSynchronization.AUTO,
         aggregation: VariableAggregation = VariableAggregation.NONE,
@@ -171,7 +172,7 @@ class OptimizerState:
         child_added()
         return self._named[name]
 
-    def add_slot(self, var: Any, slot_name: str, initializer: Any = "zeros") -> Any:
+    def add_slot(self, var: Variable, slot_name: str, initializer: Identifier = "zeros") -> Any:
         """Returns the variable under a name that accompanies another one; it is created on first use."""
         slots, key = self._slots.setdefault(slot_name, {}), _var_key(var)
         if key not in slots:
@@ -183,13 +184,13 @@ class OptimizerState:
             child_added()
         return slots[key]
 
-    def _new_variable(self, initial_value: Any, name: str, dtype: Any, **options: Any) -> Any:
+    def _new_variable(self, initial_value: Any, name: str, dtype: DTypeLike, **options: Any) -> Any:
         with init_scope():
             variable = Variable(initial_value, name=name, dtype=dtype, use_resource=True, **options)
             state.track_variable(variable)
         return variable
 
-    def get_slot(self, var: Any, slot_name: str) -> Any:
+    def get_slot(self, var: Variable, slot_name: str) -> Any:
         """Returns the variable under a name that accompanies another one."""
         return self._slots[slot_name][_var_key(var)]
 
@@ -197,7 +198,7 @@ class OptimizerState:
         """Returns the names of the slots."""
         return list(self._slots)
 
-    def _handles(self, var: Any, *slots: str) -> list[Any]:
+    def _handles(self, var: Variable, *slots: str) -> list[Any]:
         """Returns the handles of a variable and of its slots."""
         return [var._handle, *(self.get_slot(var, name)._handle for name in slots)]
 
@@ -253,7 +254,7 @@ class OptimizerState:
         return {**OptimizerState.get_config(self), **values, **attributes}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+    def from_config(cls, config: dict[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Any:
         """Returns an optimizer made from the result of `get_config`."""
         config = dict(config)
         if "lr" in config:
@@ -263,13 +264,13 @@ class OptimizerState:
         return cls(**config)
 
 
-def _initial(initializer: Any, shape: ShapeLike, dtype: DType) -> Any:
+def _initial(initializer: Identifier, shape: ShapeLike, dtype: DType) -> Any:
     """Returns the initial value of a variable, or the function that returns it."""
     if isinstance(initializer, str) or callable(initializer):
         return functools.partial(initializers.get(initializer), TensorShape(shape).as_list(), dtype=dtype)
     return initializer
 
 
-def _name_of(var: Any) -> str:
+def _name_of(var: Variable) -> str:
     """Returns the name of a variable; of a distributed one, that of its first copy."""
-    return getattr(var, "primary", var)._shared_name  # type: ignore[no-any-return]
+    return getattr(var, "primary", var)._shared_name

@@ -17,6 +17,7 @@ from thalweg._src.keras.backend import settings
 from thalweg._src.keras.optimizers.optimizer import Coefficients, Optimizer
 from thalweg._src.keras.optimizers.schedules import LearningRateSchedule
 from thalweg._src.training.variables.initializers import Constant
+from thalweg._src.training.variables.variables import Variable
 
 
 @export("keras.optimizers.SGD")
@@ -50,7 +51,7 @@ class SGD(Optimizer):
             apply_state[var_device, var_dtype]["momentum"] = self._get_hyper("momentum", var_dtype)
 
     def _resource_apply_dense(
-        self, grad: Any, handle: Any, apply_state: Coefficients | None = None, indices: Any = None
+        self, grad: Tensor, handle: Variable, apply_state: Coefficients | None = None, indices: Tensor | None = None
     ) -> Any:
         coefficients = self._coefficients(handle, apply_state)
         if not self._momentum:
@@ -80,7 +81,7 @@ class SGD(Optimizer):
         )
 
     def _resource_apply_sparse_duplicate_indices(
-        self, grad: Any, handle: Any, indices: Any, apply_state: Coefficients | None = None
+        self, grad: Tensor, handle: Variable, indices: Tensor, apply_state: Coefficients | None = None
     ) -> Any:
         if self._momentum:
             return super()._resource_apply_sparse_duplicate_indices(grad, handle, indices, apply_state)
@@ -88,7 +89,7 @@ class SGD(Optimizer):
         return resource_scatter_add.operation(handle._handle, indices, step)
 
     def _resource_apply_sparse(
-        self, grad: Any, handle: Any, indices: Any, apply_state: Coefficients | None = None
+        self, grad: Tensor, handle: Variable, indices: Tensor, apply_state: Coefficients | None = None
     ) -> Any:
         return SGD._resource_apply_dense(self, grad, handle, apply_state, indices)
 
@@ -139,7 +140,7 @@ class RMSprop(Optimizer):
             momentum=self._get_hyper("momentum", var_dtype),
         )
 
-    def _apply_with_momentum(self, grad: Any, var: Any, coefficients: dict[str, Any], *indices: Any) -> Any:
+    def _apply_with_momentum(self, grad: Tensor, var: Variable, coefficients: dict[str, Any], *indices: Any) -> Any:
         if self.centered:
             ops = training.resource_apply_centered_rms_prop, training.resource_sparse_apply_centered_rms_prop
             handles = self._handles(var, "mg", "rms", "momentum")
@@ -149,7 +150,7 @@ class RMSprop(Optimizer):
         numbers = [coefficients[key] for key in ("lr_t", "rho", "momentum", "epsilon")]
         return ops[len(indices)].operation(*handles, *numbers, grad, *indices, use_locking=self._use_locking)
 
-    def _step(self, grad: Any, rms: Any, mg: Any, coefficients: dict[str, Any]) -> Any:
+    def _step(self, grad: Tensor, rms: Variable, mg: Variable | None, coefficients: dict[str, Any]) -> Any:
         """Returns how far values move whose moments are known; their mean gradient is None without centering."""
         moment = rms if mg is None else rms - square(mg)
         return coefficients["lr_t"] * grad / (sqrt(moment) + coefficients["epsilon"])
@@ -188,15 +189,15 @@ class RMSprop(Optimizer):
 class _OneOperation(Optimizer):
     """The optimizers that have one operation for dense gradients, and one for sparse ones."""
 
-    def _apply(self, grad: Any, var: Any, coefficients: dict[str, Any], *indices: Any) -> Any:
+    def _apply(self, grad: Tensor, var: Variable, coefficients: dict[str, Any], *indices: Any) -> Any:
         """Returns the update of a variable or, with indices, of some of its rows."""
         raise NotImplementedError
 
-    def _resource_apply_dense(self, grad: Any, handle: Any, apply_state: Coefficients | None = None) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: Variable, apply_state: Coefficients | None = None) -> Any:
         return self._apply(grad, handle, self._coefficients(handle, apply_state))
 
     def _resource_apply_sparse(
-        self, grad: Any, handle: Any, indices: Any, apply_state: Coefficients | None = None
+        self, grad: Tensor, handle: Variable, indices: Tensor, apply_state: Coefficients | None = None
     ) -> Any:
         return self._apply(grad, handle, self._coefficients(handle, apply_state), indices)
 
@@ -231,7 +232,7 @@ class Adagrad(_OneOperation):
         super()._prepare_local(var_device, var_dtype, apply_state)
         apply_state[var_device, var_dtype]["epsilon"] = convert_to_tensor(self.epsilon, var_dtype)
 
-    def _apply(self, grad: Any, var: Any, coefficients: dict[str, Any], *indices: Any) -> Any:
+    def _apply(self, grad: Tensor, var: Variable, coefficients: dict[str, Any], *indices: Any) -> Any:
         update = training.resource_sparse_apply_adagrad_v2 if indices else training.resource_apply_adagrad_v2
         return update.operation(
             *self._handles(var, "accumulator"),
@@ -277,7 +278,7 @@ class Adadelta(_OneOperation):
             rho=self._get_hyper("rho", var_dtype), epsilon=convert_to_tensor(self.epsilon, var_dtype)
         )
 
-    def _apply(self, grad: Any, var: Any, coefficients: dict[str, Any], *indices: Any) -> Any:
+    def _apply(self, grad: Tensor, var: Variable, coefficients: dict[str, Any], *indices: Any) -> Any:
         update = training.resource_sparse_apply_adadelta if indices else training.resource_apply_adadelta
         numbers = [coefficients[key] for key in ("lr_t", "rho", "epsilon")]
         return update.operation(
@@ -335,7 +336,7 @@ class Ftrl(_OneOperation):
             self._l2_shrinkage_regularization_strength, var_dtype
         )
 
-    def _apply(self, grad: Any, var: Any, coefficients: dict[str, Any], *indices: Any) -> Any:
+    def _apply(self, grad: Tensor, var: Variable, coefficients: dict[str, Any], *indices: Any) -> Any:
         names = ["lr_t", "l1_regularization_strength", "l2_regularization_strength", "learning_rate_power"]
         ops = training.resource_apply_ftrl, training.resource_sparse_apply_ftrl
         if self._l2_shrinkage_regularization_strength > 0.0:

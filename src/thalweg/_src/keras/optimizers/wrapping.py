@@ -18,7 +18,7 @@ from thalweg._src.training.variables.variables import Variable
 class TFOptimizer:
     """An optimizer of tf.train; it counts its steps in `iterations`, and has neither hyperparameters nor a config."""
 
-    def __init__(self, optimizer: Optimizer, iterations: Any = None) -> None:
+    def __init__(self, optimizer: Optimizer, iterations: Variable | None = None) -> None:
         self.optimizer = optimizer
         if iterations is None:
             with init_scope(), name_scope(type(self).__name__):
@@ -30,22 +30,29 @@ class TFOptimizer:
         """Returns the gradients unchanged: an optimizer of tf.train has no limits of its own."""
         return list(grads)
 
-    def get_grads(self, loss: TensorLike | Callable[[], TensorLike], params: Any) -> list[tuple[Any, Any]]:
+    def get_grads(
+        self, loss: TensorLike | Callable[[], TensorLike], params: Iterable[Variable] | Callable[[], Iterable[Variable]]
+    ) -> list[tuple[Any, Any]]:
         """Returns pairs of gradient and variable."""
         return self.optimizer.compute_gradients(loss, params)
 
-    def get_gradients(self, loss: TensorLike, params: Any) -> list[Any]:
+    def get_gradients(
+        self, loss: TensorLike, params: Iterable[Variable] | Callable[[], Iterable[Variable]]
+    ) -> list[Any]:
         """Returns the gradients of a loss in a graph."""
         with state.get_graph().as_default():
             return [grad for grad, _ in self.optimizer.compute_gradients(loss, list(flat_variables(params)))]
 
-    def get_updates(self, loss: TensorLike, params: Any) -> list[Any]:
+    def get_updates(self, loss: TensorLike, params: Iterable[Variable] | Callable[[], Iterable[Variable]]) -> list[Any]:
         """Returns the operations of a step: that which applies the gradients of a loss in a graph."""
         variables = list(flat_variables(params))
         return [self.apply_gradients(list(zip(self.get_gradients(loss, variables), variables)))]
 
     def minimize(
-        self, loss: TensorLike | Callable[[], TensorLike], var_list: Any, grad_loss: TensorLike | None = None
+        self,
+        loss: TensorLike | Callable[[], TensorLike],
+        var_list: Iterable[Variable] | Callable[[], Iterable[Variable]],
+        grad_loss: TensorLike | None = None,
     ) -> Any:
         """Computes the gradients of a loss and applies them; returns the operation that does."""
         return self.apply_gradients(self.optimizer.compute_gradients(loss, var_list, grad_loss=grad_loss))

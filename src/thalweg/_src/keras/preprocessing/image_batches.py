@@ -8,6 +8,7 @@ from collections.abc import Iterator as PythonIterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from thalweg._src.base import logging
 from thalweg._src.base.export import export
@@ -117,24 +118,25 @@ class NumpyArrayIterator(Iterator):
 
     def __init__(
         self,
-        x: Any,
-        y: Any,
+        x: np.ndarray[Any, Any],
+        y: np.ndarray[Any, Any],
         image_data_generator: Any,
         batch_size: int = 32,
         shuffle: bool = False,
-        sample_weight: Any = None,
+        sample_weight: np.ndarray[Any, Any] | None = None,
         seed: int | None = None,
         data_format: str | None = None,
         save_to_dir: str | None = None,
         save_prefix: str = "",
         save_format: str = "png",
         subset: str | None = None,
-        dtype: Any = None,
+        dtype: npt.DTypeLike | None = None,
     ) -> None:
         self.dtype = dtype or floatx()
         self.data_format = required_format(data_format)
         if isinstance(x, tuple | list) and len(x) < 2:
             raise ValueError(f"x: expected images, or images and further arrays, received {len(x)} values")
+        further: Any
         images, further = (x[0], x[1]) if isinstance(x, tuple | list) else (x, [])
         further = [np.asarray(values) for values in (further if isinstance(further, list) else [further])]
         columns = [*further, *(None if column is None else np.asarray(column) for column in (y, sample_weight))]
@@ -177,7 +179,7 @@ class NumpyArrayIterator(Iterator):
         return (inputs, self.y[index_array], *weights)
 
 
-def _subset(subset: str, count: int, generator: Any, targets: Any) -> slice:
+def _subset(subset: str, count: int, generator: Any, targets: np.ndarray[Any, Any]) -> slice:
     """Returns which images are for training, or for validation."""
     if subset not in ("training", "validation"):
         raise ValueError(f'subset: expected "training" or "validation", received {subset!r}')

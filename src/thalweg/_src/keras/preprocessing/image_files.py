@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import IO, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from thalweg._src.base import logging
 from thalweg._src.base.errors import require_members
@@ -58,7 +59,7 @@ def load_img(
 
 
 @export("keras.preprocessing.image.img_to_array")
-def img_to_array(img: Any, data_format: str | None = None, dtype: Any = None) -> Array:
+def img_to_array(img: Any, data_format: str | None = None, dtype: npt.DTypeLike | None = None) -> Array:
     """Returns an image of Pillow as an array of rank 3."""
     data_format = required_format(data_format)
     x = np.asarray(img, dtype=dtype or floatx())
@@ -69,7 +70,9 @@ def img_to_array(img: Any, data_format: str | None = None, dtype: Any = None) ->
 
 
 @export("keras.preprocessing.image.array_to_img")
-def array_to_img(x: Any, data_format: str | None = None, scale: bool = True, dtype: Any = None) -> Any:
+def array_to_img(
+    x: np.ndarray[Any, Any], data_format: str | None = None, scale: bool = True, dtype: npt.DTypeLike | None = None
+) -> Any:
     """Returns an array of rank 3 as an image of Pillow."""
     from PIL import Image
 
@@ -92,7 +95,7 @@ def array_to_img(x: Any, data_format: str | None = None, scale: bool = True, dty
 @export("keras.preprocessing.image.save_img")
 def save_img(
     path: PathLike | IO[bytes],
-    x: Any,
+    x: np.ndarray[Any, Any],
     data_format: str | None = None,
     file_format: str | None = None,
     scale: bool = True,

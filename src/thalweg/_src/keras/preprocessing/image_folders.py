@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from thalweg._src.base import logging
 from thalweg._src.base.export import export
@@ -70,7 +71,7 @@ class FileIterator(Iterator):
             raise ValueError(f"class_mode: expected one of {expected}, received {class_mode!r}")
         self.class_mode = class_mode
 
-    def _part(self, values: Sequence[Any]) -> list[Any]:
+    def _subset_of(self, values: Sequence[Any]) -> list[Any]:
         """Returns those of a list that belong to the subset."""
         if self.split is None:
             return list(values)
@@ -147,7 +148,7 @@ class DirectoryIterator(FileIterator):
         follow_links: bool = False,
         subset: str | None = None,
         interpolation: str = "nearest",
-        dtype: Any = None,
+        dtype: npt.DTypeLike | None = None,
     ) -> None:
         self.set_processing_attrs(
             *(image_data_generator, target_size, color_mode, data_format, save_to_dir, save_prefix, save_format),
@@ -163,7 +164,7 @@ class DirectoryIterator(FileIterator):
         self.filenames = []
         numbers: list[int] = []
         for name, number in self.class_indices.items():
-            paths = self._part([*_images_in(os.path.join(self.directory, name), follow_links)])
+            paths = self._subset_of([*_images_in(os.path.join(self.directory, name), follow_links)])
             self.filenames += [os.path.join(name, path) for path in paths]
             numbers += [number] * len(paths)
         self.samples = len(self.filenames)
@@ -195,7 +196,7 @@ class DataFrameIterator(FileIterator):
         directory: str | None = None,
         image_data_generator: Any = None,
         x_col: str = "filename",
-        y_col: Any = "class",
+        y_col: str | Sequence[str] = "class",
         weight_col: str | None = None,
         target_size: Sequence[int] = (256, 256),
         color_mode: str = "rgb",
@@ -210,7 +211,7 @@ class DataFrameIterator(FileIterator):
         save_format: str = "png",
         subset: str | None = None,
         interpolation: str = "nearest",
-        dtype: Any = "float32",
+        dtype: npt.DTypeLike = "float32",
         validate_filenames: bool = True,
     ) -> None:
         self.set_processing_attrs(
@@ -230,7 +231,7 @@ class DataFrameIterator(FileIterator):
             labels = [_chosen_labels(label, classes, y_col, class_mode) for label in dataframe[y_col]]
             rows = [row for row in rows if labels[row]]
             self._set_classes([labels[row] for row in rows], classes)
-        rows = self._part(rows)
+        rows = self._subset_of(rows)
         if class_mode in _WITH_CLASSES:
             self.classes = [self._number_of(labels[row]) for row in rows]
         elif class_mode == "multi_output":
@@ -281,7 +282,9 @@ class DataFrameIterator(FileIterator):
         return [self.class_indices[name] for name in label]
 
 
-def _chosen_labels(label: Any, classes: Sequence[str] | None, column: Any, class_mode: str | None) -> Any:
+def _chosen_labels(
+    label: Any, classes: Sequence[str] | None, column: str | Sequence[str], class_mode: str | None
+) -> Any:
     """Returns a label, or those of a list, that are among the classes; None if none is."""
     several = isinstance(label, list | tuple) and class_mode == "categorical"
     if not isinstance(label, str) and not several:
@@ -292,7 +295,7 @@ def _chosen_labels(label: Any, classes: Sequence[str] | None, column: Any, class
     return [name for name in label if not classes or name in classes] or None
 
 
-def _raw(table: Any, columns: Any) -> Array:
+def _raw(table: Any, columns: str | Sequence[str]) -> Array:
     """Returns the values of a column, or of several, as they are."""
     if isinstance(columns, list | tuple):
         return np.stack([np.array(list(table[column])) for column in columns], axis=1)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from thalweg._src.base import logging
 from thalweg._src.base.export import export
@@ -37,11 +38,11 @@ class ImageDataGenerator:
         zca_whitening: bool = False,
         zca_epsilon: float = 1e-6,
         rotation_range: float = 0,
-        width_shift_range: Any = 0.0,
-        height_shift_range: Any = 0.0,
+        width_shift_range: float | Sequence[float] = 0.0,
+        height_shift_range: float | Sequence[float] = 0.0,
         brightness_range: Sequence[float] | None = None,
         shear_range: float = 0.0,
-        zoom_range: Any = 0.0,
+        zoom_range: float | Sequence[float] = 0.0,
         channel_shift_range: float = 0.0,
         fill_mode: str = "nearest",
         cval: float = 0.0,
@@ -51,7 +52,7 @@ class ImageDataGenerator:
         preprocessing_function: Callable[[Any], Any] | None = None,
         data_format: str | None = None,
         validation_split: float = 0.0,
-        dtype: Any = None,
+        dtype: npt.DTypeLike | None = None,
     ) -> None:
         if validation_split and not 0 < validation_split < 1:
             raise ValueError(f"`validation_split` must be strictly between 0 and 1, received {validation_split}")
@@ -141,7 +142,7 @@ class ImageDataGenerator:
         dataframe: Any,
         directory: str | None = None,
         x_col: str = "filename",
-        y_col: Any = "class",
+        y_col: str | Sequence[str] = "class",
         weight_col: str | None = None,
         target_size: Sequence[int] = (256, 256),
         color_mode: str = "rgb",
@@ -275,7 +276,7 @@ class ImageDataGenerator:
 
     # -- statistics ---------------------------------------------------------------------------------------------------
 
-    def fit(self, x: Any, augment: bool = False, rounds: int = 1, seed: int | None = None) -> None:
+    def fit(self, x: np.ndarray[Any, Any], augment: bool = False, rounds: int = 1, seed: int | None = None) -> None:
         """Computes what normalization by features needs: mean, deviation and principal components of examples."""
         x = np.array(x, dtype=self.dtype)
         if x.ndim != 4:

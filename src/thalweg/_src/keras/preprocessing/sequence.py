@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from thalweg._src.base.dtypes import DType, DTypeLike
+from thalweg._src.base.dtypes import DType
 from thalweg._src.base.export import export
 from thalweg._src.keras.utils.data_utils import Sequence as BatchSequence
 
@@ -21,10 +22,10 @@ _EULER = 0.577  # Euler's constant, to the digits that the estimate of ranks use
 def pad_sequences(
     sequences: Sequence[Any],
     maxlen: int | None = None,
-    dtype: DTypeLike | str = "int32",
+    dtype: npt.DTypeLike | str = "int32",
     padding: str = "pre",
     truncating: str = "pre",
-    value: Any = 0.0,
+    value: float | str = 0.0,
 ) -> Array:
     """Returns sequences as one array: short ones are padded with a value, long ones truncated.
 
@@ -66,7 +67,7 @@ def pad_sequences(
     return result
 
 
-def _array_type(dtype: Any) -> np.dtype[Any]:
+def _array_type(dtype: npt.DTypeLike) -> np.dtype[Any]:
     """Returns the type of arrays: also of strings and objects, which types of tensors do not distinguish."""
     kind: np.dtype[Any] = np.dtype(dtype.as_numpy_dtype if isinstance(dtype, DType) else dtype)
     return kind
@@ -155,8 +156,8 @@ class TimeseriesGenerator(BatchSequence):
 
     def __init__(
         self,
-        data: Any,
-        targets: Any,
+        data: np.ndarray[Any, Any],
+        targets: np.ndarray[Any, Any],
         length: int,
         sampling_rate: int = 1,
         stride: int = 1,

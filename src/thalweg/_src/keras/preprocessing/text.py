@@ -121,7 +121,7 @@ class Tokenizer:
             for index in set(sequence):
                 self.index_docs[index] += 1
 
-    def _words(self, text: Any) -> Any:
+    def _words(self, text: str | list[str]) -> Any:
         if self.char_level or isinstance(text, list):
             if not self.lower:
                 return text
@@ -136,9 +136,9 @@ class Tokenizer:
 
     def texts_to_sequences_generator(self, texts: Iterable[Any]) -> Iterator[list[int]]:
         """Yields the indices of the known words of each text."""
-        unknown = self._unknown()
+        unknown = self._index_of_unknown()
         for text in texts:
-            known_indices = (self._known(self.word_index.get(word)) for word in self._words(text))
+            known_indices = (self._unless_rare(self.word_index.get(word)) for word in self._words(text))
             indices = (unknown if index is None else index for index in known_indices)
             yield [index for index in indices if index is not None]
 
@@ -148,17 +148,17 @@ class Tokenizer:
 
     def sequences_to_texts_generator(self, sequences: Iterable[Iterable[int]]) -> Iterator[str]:
         """Yields the words of each sequence of indices, with spaces between them."""
-        unknown = self._unknown()
+        unknown = self._index_of_unknown()
         for sequence in sequences:
-            known_indices = (self._known(index if index in self.index_word else None) for index in sequence)
+            known_indices = (self._unless_rare(index if index in self.index_word else None) for index in sequence)
             indices = (unknown if index is None else index for index in known_indices)
             yield " ".join(self.index_word[index] for index in indices if index is not None)
 
-    def _unknown(self) -> int | None:
+    def _index_of_unknown(self) -> int | None:
         """Returns the index that stands for unknown words, None if they are left out."""
         return None if self.oov_token is None else self.word_index.get(self.oov_token)
 
-    def _known(self, index: int | None) -> int | None:
+    def _unless_rare(self, index: int | None) -> int | None:
         """Returns an index, None if the word is not among the most frequent ones."""
         return None if index is None or (self.num_words and index >= self.num_words) else index
 

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from thalweg._src.keras.backend.values import batch_get_value, batch_set_value
+from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.engine.config import VERSION, _plain, read_json
 from thalweg._src.keras.engine.trainable_model import TrainableModel
 from thalweg._src.keras.places import within
 from thalweg._src.keras.saving.hdf5_contents import array, converted, dataset, link_to, member, text, texts
 from thalweg._src.keras.saving.training_config import training_config
+from thalweg._src.training.variables.variables import Variable
 
 _MAX_ATTRIBUTE = 64512  # bytes of an attribute of a file
 
@@ -35,7 +37,7 @@ def _write_datasets(group: Any, weights: list[Any]) -> None:
         group.create_dataset(weight.name, data=np.asarray(value))
 
 
-def in_file_order(layer: Any) -> list[Any]:
+def in_file_order(layer: Layer) -> list[Any]:
     """Returns the weights of a layer in the order of files: the trainable ones first."""
     return [*layer.trainable_weights, *layer.non_trainable_weights]
 
@@ -78,7 +80,7 @@ def _datasets(group: Any) -> list[Any]:
     return [dataset(group, name) for name in _names(group, "weight_names")]
 
 
-def _value(dataset: Any, weight: Any, strict: bool) -> Any:
+def _value(dataset: Any, weight: Variable, strict: bool) -> Any:
     """Returns the value of a data set for a weight."""
     value = array(dataset, _shape(weight))
     return converted(value, weight.dtype.base_dtype.as_numpy_dtype, dataset.name) if strict else value

@@ -16,6 +16,7 @@ import numpy as np
 
 from thalweg._src.base.formats.crc32c import crc32c
 from thalweg._src.base.formats.regular import require_regular
+from thalweg._src.base.formats.text import PathLike
 from thalweg._src.keras.saving.hdf5_contents import h5py, open_file
 
 _KEY = "thalweg_checksum"
@@ -36,7 +37,7 @@ class ChangedFileError(ValueError):
 
 
 @contextmanager
-def created(path: Any) -> Iterator[Any]:
+def created(path: PathLike) -> Iterator[Any]:
     """A context with a new HDF5 file, which gets its checksum at the end."""
     with h5py().File(path, "w") as file:
         file.attrs[_KEY] = np.bytes_(_MARK + _ZEROS)
@@ -48,7 +49,7 @@ def created(path: Any) -> Iterator[Any]:
         written.write(digits)
 
 
-def opened(path: Any, strict: bool) -> Any:
+def opened(path: PathLike, strict: bool) -> Any:
     """Returns an HDF5 file, opened for reading; strict: its checksum is compared if it has one."""
     require_regular(path)
     if strict:
@@ -56,7 +57,7 @@ def opened(path: Any, strict: bool) -> Any:
     return open_file(path)
 
 
-def _require_unchanged(path: Any) -> None:
+def _require_unchanged(path: PathLike) -> None:
     with open(path, "rb") as file:
         place = _place(file)
         if place < len(_MARK):

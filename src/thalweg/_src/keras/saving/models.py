@@ -9,6 +9,7 @@ from typing import Any
 
 from thalweg._src.base.errors import require_members
 from thalweg._src.base.export import export
+from thalweg._src.base.formats.text import PathLike
 from thalweg._src.graph import nest
 from thalweg._src.keras.engine.config import make_graph, read_json, read_yaml
 from thalweg._src.keras.engine.input_layer import InputLayer
@@ -21,12 +22,13 @@ from thalweg._src.keras.saving import hdf5, hdf5_checksum, hdf5_contents
 from thalweg._src.keras.saving.saved_model_reader import read_model
 from thalweg._src.keras.saving.training_config import compile_model
 from thalweg._src.keras.serialization import trusting
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 
 
 @export("keras.models.save_model")
 def save_model(
     model: Model,
-    filepath: Any,
+    filepath: PathLike,
     overwrite: bool = True,
     include_optimizer: bool = True,
     save_format: str | None = None,
@@ -119,7 +121,9 @@ def model_from_yaml(
 
 
 @export("keras.models.clone_model")
-def clone_model(model: Network, input_tensors: Any = None, clone_function: Callable[[Any], Any] | None = None) -> Any:
+def clone_model(
+    model: Network, input_tensors: NestedTensors = None, clone_function: Callable[[Any], Any] | None = None
+) -> Any:
     """Returns a model of new layers with the configurations of those of another one, and new weights."""
     make = clone_function or (lambda layer: type(layer).from_config(layer.get_config()))
     if isinstance(model, Sequential):
@@ -138,7 +142,7 @@ def clone_model(model: Network, input_tensors: Any = None, clone_function: Calla
     return make_graph(Model, config, None, lambda data, _: layers[data["name"]])
 
 
-def _input_layer(tensor: Any) -> Any:
+def _input_layer(tensor: NestedTensors) -> Any:
     symbol = tensor[0] if isinstance(tensor, list | tuple) and tensor else tensor
     history = getattr(symbol, "_keras_history", None)
     return history.layer if history is not None else InputLayer(input_tensor=symbol)

@@ -11,7 +11,8 @@ from typing import Any
 
 from thalweg._src.base.formats import durable
 from thalweg._src.base.formats.graph_messages import message_class
-from thalweg._src.base.shapes import TensorShape
+from thalweg._src.base.formats.text import PathLike
+from thalweg._src.base.shapes import ShapeLike, TensorShape
 from thalweg._src.deploy.saved_model.files import folder_of
 from thalweg._src.deploy.saved_model.objects import (
     SavedFunction,
@@ -32,6 +33,7 @@ from thalweg._src.keras.engine.config import VERSION, _plain
 from thalweg._src.keras.engine.trainable_model import TrainableModel
 from thalweg._src.keras.optimizers.optimizer import Optimizer
 from thalweg._src.keras.saving.training_config import training_config
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 
 METADATA_FILE = "keras_metadata.pb"
 
@@ -39,7 +41,7 @@ METADATA_FILE = "keras_metadata.pb"
 
 
 @describe.register(Layer)
-def _describe_layer(layer: Any, node: Any) -> None:
+def _describe_layer(layer: Layer, node: Any) -> None:
     identifier = "_tf_keras_network" if _is_plain_graph(layer) else layer._object_identifier
     as_user_object(node, identifier, json.dumps(_metadata(layer), default=_plain))
 
@@ -49,7 +51,7 @@ def _describe_optimizer(optimizer: Any, node: Any) -> None:
     as_user_object(node, "optimizer", producer=2)
 
 
-def _is_plain_graph(layer: Any) -> bool:
+def _is_plain_graph(layer: Layer) -> bool:
     return bool(layer._is_graph_network and layer._object_identifier == "_tf_keras_model")
 
 
@@ -92,12 +94,12 @@ def _metadata_of_network(model: TrainableModel, config: Any) -> dict[str, Any]:
     return content
 
 
-def _shape(shape: Any) -> dict[str, Any]:
+def _shape(shape: ShapeLike) -> dict[str, Any]:
     sizes = TensorShape(shape)
     return {"class_name": "TensorShape", "items": None if sizes.ndims is None else sizes.as_list()}
 
 
-def _spec(shape: dict[str, Any], tensor: Any, name: str) -> dict[str, Any]:
+def _spec(shape: dict[str, Any], tensor: NestedTensors, name: str) -> dict[str, Any]:
     """Returns the type of an input as Keras writes it."""
     items = [shape, tensor.dtype.name, name]
     return {
@@ -170,7 +172,11 @@ def _call_functions(model: TrainableModel) -> list[SavedFunction]:
 
 
 def write_saved_model(
-    model: TrainableModel, filepath: Any, overwrite: bool = True, include_optimizer: bool = True, signatures: Any = None
+    model: TrainableModel,
+    filepath: PathLike,
+    overwrite: bool = True,
+    include_optimizer: bool = True,
+    signatures: Any = None,
 ) -> None:
     """Writes a model into a folder."""
     folder = folder_of(filepath)

@@ -8,6 +8,7 @@ from typing import Any
 from thalweg._src.base.formats import durable
 from thalweg._src.base.formats.graph_messages import message_class
 from thalweg._src.base.formats.regular import read_regular
+from thalweg._src.base.formats.text import PathLike
 from thalweg._src.deploy.saved_model.files import folder_of, read_saved_model, variables_prefix
 from thalweg._src.graph.default import executing_eagerly_outside_functions
 from thalweg._src.keras.backend import state
@@ -37,7 +38,7 @@ _LATER_SLOTS = {
 }
 
 
-def read_model(filepath: Any, custom_objects: dict[str, Any] | None, compiled: bool) -> Any:
+def read_model(filepath: PathLike, custom_objects: dict[str, Any] | None, compiled: bool) -> Any:
     """Returns the model of a folder; compiled: as it was when it was saved, if the folder says how."""
     folder = folder_of(filepath)
     graphs = read_saved_model(folder).meta_graphs

@@ -40,7 +40,7 @@ def training_config(model: TrainableModel) -> dict[str, Any] | None:
     }
 
 
-def _serialized(value: Any) -> Any:
+def _serialized(value: object) -> Any:
     """Returns losses or metrics by name, objects by class and configuration, in their structure."""
     if isinstance(value, list | tuple):
         return [_serialized(item) for item in value]
@@ -72,7 +72,7 @@ def compile_model(model: TrainableModel, training: dict[str, Any], custom_object
         )
 
 
-def _objects(value: Any, custom_objects: dict[str, Any] | None, deserialize: Callable[..., Any]) -> Any:
+def _objects(value: object, custom_objects: dict[str, Any] | None, deserialize: Callable[..., Any]) -> Any:
     """Returns losses and metrics, with objects in the place of their names and configurations."""
     if isinstance(value, str):
         return (custom_objects or {}).get(value, value)

@@ -12,7 +12,7 @@ from thalweg._src.base.export import export
 
 
 @export("keras.utils.to_categorical")
-def to_categorical(y: Any, num_classes: int | None = None, dtype: DTypeLike = "float32") -> np.ndarray:
+def to_categorical(y: np.ndarray[Any, Any], num_classes: int | None = None, dtype: DTypeLike = "float32") -> np.ndarray:
     """Returns an array with a new last dimension that has a one at the class of each element, and zeros elsewhere.
 
     Args:
@@ -32,7 +32,7 @@ def to_categorical(y: Any, num_classes: int | None = None, dtype: DTypeLike = "f
 
 
 @export("keras.utils.normalize")
-def normalize(x: Any, axis: int = -1, order: int = 2) -> np.ndarray:
+def normalize(x: np.ndarray[Any, Any], axis: int = -1, order: int = 2) -> np.ndarray:
     """Returns an array divided by its norms along an axis; what has norm 0 stays.
 
     Args:

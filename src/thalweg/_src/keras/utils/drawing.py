@@ -10,6 +10,7 @@ from typing import Any
 from thalweg._src.base.errors import require_members
 from thalweg._src.base.export import export
 from thalweg._src.base.formats.text import PathLike
+from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.engine.graph_map import GraphModel
 from thalweg._src.keras.engine.network import Network
 from thalweg._src.keras.layers.wrappers import Wrapper
@@ -83,11 +84,11 @@ def _layers(model: GraphModel) -> list[Any]:
     return list(dict.fromkeys(node.layer for node in model.graph_nodes))
 
 
-def _is_nested(layer: Any) -> bool:
+def _is_nested(layer: Layer) -> bool:
     return isinstance(layer, Network) and layer._is_graph_network
 
 
-def _label(layer: Any, show_shapes: bool, show_layer_names: bool) -> str:
+def _label(layer: Layer, show_shapes: bool, show_layer_names: bool) -> str:
     name, kind = layer.name, type(layer).__name__
     if isinstance(layer, Wrapper):
         name, kind = f"{name}({layer.layer.name})", f"{kind}({type(layer.layer).__name__})"
@@ -98,7 +99,7 @@ def _label(layer: Any, show_shapes: bool, show_layer_names: bool) -> str:
     return f'"{label}"'
 
 
-def _shape(layer: Any, attribute: str) -> str:
+def _shape(layer: Layer, attribute: str) -> str:
     """Returns the shape of inputs or outputs; a layer that was called with several has none."""
     try:
         return str(getattr(layer, attribute)).replace("None", "?")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,7 +52,7 @@ class HDF5Matrix:
     def __len__(self) -> int:
         return max(0, self.end - self.start)
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: int | slice | Sequence[int] | np.ndarray[Any, Any]) -> Any:
         """Returns a row, a range of rows, or those of a list; other indices are of the whole array."""
         rows = self._rows(key)
         return rows if self.normalizer is None else self.normalizer(rows)

@@ -32,6 +32,6 @@ def _kernel(layer: Any) -> Any:
     return layer.depthwise_kernel if hasattr(layer, "depthwise_kernel") else layer.kernel
 
 
-def _turned(kernel: Any) -> Any:
+def _turned(kernel: np.ndarray[Any, Any]) -> Any:
     """Returns a kernel with its spatial axes, all but the last two, turned around."""
     return np.flip(kernel, axis=tuple(range(kernel.ndim - 2)))

@@ -10,6 +10,7 @@ from thalweg._src.graph import nest
 from thalweg._src.graph.default import executing_eagerly_outside_functions
 from thalweg._src.graph.ops.reshape import shape
 from thalweg._src.graph.scopes import device, name_scope
+from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras.backend import state
 from thalweg._src.keras.engine.model import Model
 from thalweg._src.keras.engine.network import Network
@@ -43,7 +44,7 @@ def multi_gpu_model(
     outputs: list[list[Any]] = [[] for _ in model.outputs]
     for number, place in enumerate(places):
         with device(place), name_scope(f"replica_{number}"):
-            slices = [_part_of(tensor, number, len(places)) for tensor in model.inputs]
+            slices = [_slice_of(tensor, number, len(places)) for tensor in model.inputs]
             replica_outputs = nest.flatten(model(slices if len(slices) > 1 else slices[0]))
         for merged, output in zip(outputs, replica_outputs):
             merged.append(output)
@@ -69,11 +70,11 @@ def _places(gpus: int | Sequence[int]) -> list[str]:
     return [f"/{kind}:{number}" for number in numbers]
 
 
-def _part_of(tensor: Any, number: int, count: int) -> Any:
+def _slice_of(tensor: Tensor, number: int, count: int) -> Any:
     return Lambda(part_of_batch, arguments={"number": number, "parts": count})(tensor)
 
 
-def part_of_batch(batch: Any, number: int, parts: int) -> Any:
+def part_of_batch(batch: Tensor, number: int, parts: int) -> Any:
     """Returns one of some parts of a batch; the last one also has what is left over."""
     step = shape(batch)[0] // parts
     return batch[number * step :] if number == parts - 1 else batch[number * step : (number + 1) * step]

@@ -61,12 +61,12 @@ class BaseWrapper:
         names = _parameters(fn)
         return {**{name: value for name, value in self.sk_params.items() if name in names}, **(override or {})}
 
-    def fit(self, x: Any, y: Any, **kwargs: Any) -> Any:
+    def fit(self, x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], **kwargs: Any) -> Any:
         """Makes a new model and trains it; returns the history of its loss and metrics."""
         self.model = self._builder(**self.filter_sk_params(self._builder))
         return self.model.fit(x, self._targets(np.asarray(y)), **self.filter_sk_params(Sequential.fit, kwargs))
 
-    def _targets(self, y: Any) -> Any:
+    def _targets(self, y: np.ndarray[Any, Any]) -> Any:
         """Returns targets as the loss of the model takes them."""
         loss = self.model.loss
         by_row = loss == "categorical_crossentropy" or loss is functions.categorical_crossentropy
@@ -99,7 +99,7 @@ class KerasClassifier(BaseWrapper):
 
     _kind = "classifier"
 
-    def fit(self, x: Any, y: Any, **kwargs: Any) -> Any:
+    def fit(self, x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], **kwargs: Any) -> Any:
         """Makes a new model and trains it on classes: a list of them, or rows of zeros and a one."""
         y = np.asarray(y)
         if y.ndim == 2 and y.shape[1] > 1:
@@ -112,17 +112,17 @@ class KerasClassifier(BaseWrapper):
         self.n_classes_ = len(self.classes_)
         return super().fit(x, y, **kwargs)
 
-    def predict(self, x: Any, **kwargs: Any) -> Any:
+    def predict(self, x: np.ndarray[Any, Any], **kwargs: Any) -> Any:
         """Returns the most probable class of each example, in a column if the model has one output."""
         outputs = self.model.predict(x, **self.filter_sk_params(Sequential.predict_classes, kwargs))
         return self.classes_[outputs.argmax(axis=-1) if outputs.shape[-1] > 1 else (outputs > 0.5).astype(int)]
 
-    def predict_proba(self, x: Any, **kwargs: Any) -> Any:
+    def predict_proba(self, x: np.ndarray[Any, Any], **kwargs: Any) -> Any:
         """Returns the probabilities of the classes."""
         probabilities = self.model.predict(x, **self.filter_sk_params(Sequential.predict, kwargs))
         return np.hstack([1 - probabilities, probabilities]) if probabilities.shape[1] == 1 else probabilities
 
-    def score(self, x: Any, y: Any, **kwargs: Any) -> float:
+    def score(self, x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], **kwargs: Any) -> float:
         """Returns the accuracy; the model must have been compiled with it."""
         y = np.asarray(y)
         y = y if y.ndim == 2 and y.shape[1] > 1 else np.searchsorted(self.classes_, y)
@@ -143,11 +143,11 @@ class KerasRegressor(BaseWrapper):
 
     _kind = "regressor"
 
-    def predict(self, x: Any, **kwargs: Any) -> Any:
+    def predict(self, x: np.ndarray[Any, Any], **kwargs: Any) -> Any:
         """Returns the predictions, without dimensions of one."""
         return np.squeeze(self.model.predict(x, **self.filter_sk_params(Sequential.predict, kwargs)))
 
-    def score(self, x: Any, y: Any, **kwargs: Any) -> float:
+    def score(self, x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], **kwargs: Any) -> float:
         """Returns minus the loss, since a higher score is a better one."""
         values = self.model.evaluate(x, y, **self.filter_sk_params(Sequential.evaluate, kwargs))
         return -float(np.atleast_1d(values)[0])
