@@ -25,6 +25,7 @@ from thalweg._src.training.checkpoint.state import latest_checkpoint
 from thalweg._src.training.checkpoint_hook import CheckpointSaverListener
 from thalweg._src.training.device_setter import replica_device_setter
 from thalweg._src.training.mode_keys import ModeKeys
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 from thalweg._src.training.session_run_hook import SessionRunHook
 from thalweg._src.training.variables.global_step import assert_global_step, create_global_step
 from thalweg._src.training.variables.variables import Variable
@@ -90,7 +91,7 @@ class Estimator:
     def model_fn(self) -> Callable[..., EstimatorSpec]:
         """The model function, as a function of features, labels, mode and config."""
 
-        def public(features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
+        def public(features: NestedTensors, labels: NestedTensors, mode: str, config: RunConfig) -> EstimatorSpec:
             return self._call_model_fn(features, labels, mode, config)
 
         return public
@@ -203,7 +204,9 @@ class Estimator:
 
     # -- calls of the user's functions --------------------------------------------------------------------------------
 
-    def _call_model_fn(self, features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
+    def _call_model_fn(
+        self, features: NestedTensors, labels: NestedTensors, mode: str, config: RunConfig
+    ) -> EstimatorSpec:
         spec: EstimatorSpec = call_model_fn(self._model_fn, features, labels, mode, self.params, config)
         return spec
 

@@ -12,6 +12,7 @@ from thalweg._src.estimator.spec import EstimatorSpec
 from thalweg._src.estimator.warm_starts import WarmStartSettings
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.operation import Operation
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 from thalweg._src.training.variables.variables import Variable
 
 
@@ -47,7 +48,9 @@ class EstimatorLike(Protocol):
     ) -> bytes:
         """Exports the model for serving in a new folder, and returns the path of that."""
 
-    def _call_model_fn(self, features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
+    def _call_model_fn(
+        self, features: NestedTensors, labels: NestedTensors, mode: str, config: RunConfig
+    ) -> EstimatorSpec:
         """Returns the operations of the model in a mode."""
 
     def _call_input_fn(self, input_fn: Callable[..., Any], mode: str, **more: Any) -> Any:

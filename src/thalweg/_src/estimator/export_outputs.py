@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from thalweg._src.base import dtypes
+from thalweg._src.base.dtypes import DType
 from thalweg._src.base.errors import require_kind
 from thalweg._src.base.export import export
 from thalweg._src.base.formats.text import as_text
@@ -40,7 +41,7 @@ class ExportOutput:
         raise TypeError(f"{type(self).__name__} does not implement as_signature_def")
 
 
-def _require_strings_or_numbers(tensor: Any, dtype: Any, what: str) -> None:
+def _require_strings_or_numbers(tensor: object, dtype: DType | None, what: str) -> None:
     if tensor is None:
         return
     is_right = isinstance(tensor, Tensor) and (tensor.dtype.is_floating if dtype is None else tensor.dtype == dtype)
@@ -115,7 +116,7 @@ class PredictOutput(ExportOutput):
 
     outputs = ReadOnly[dict[str, Any]]("The tensors by name.")
 
-    def __init__(self, outputs: Any) -> None:
+    def __init__(self, outputs: object) -> None:
         self._outputs = _by_name(outputs, "output", "Prediction outputs")
 
     def as_signature_def(self, receiver_tensors: Mapping[str, Any]) -> Any:
@@ -123,7 +124,7 @@ class PredictOutput(ExportOutput):
         return predict_signature_def(receiver_tensors, self.outputs)
 
 
-def _by_name(outputs: Any, default: str, what: str) -> dict[str, Any]:
+def _by_name(outputs: object, default: str, what: str) -> dict[str, Any]:
     """Returns tensors by name; one that has none takes the default."""
     named = dict(outputs) if isinstance(outputs, Mapping) else {default: outputs}
     for key, value in named.items():
@@ -143,7 +144,7 @@ class SupervisedOutput(ExportOutput):
     predictions = ReadOnly[dict[str, Any] | None]("The predictions, by name.")
     metrics = ReadOnly[dict[str, Any] | None]("Values and updates of the metrics, by name.")
 
-    def __init__(self, loss: Any = None, predictions: Any = None, metrics: Any = None) -> None:
+    def __init__(self, loss: TensorLike | None = None, predictions: object = None, metrics: Any = None) -> None:
         self._loss = None if loss is None else _prefixed("loss", _by_name(loss, "loss", "Loss outputs"))
         named = {} if predictions is None else _by_name(predictions, "predictions", "Prediction outputs")
         self._predictions = _prefixed("predictions", named) or None
@@ -186,7 +187,7 @@ class EvalOutput(SupervisedOutput):
 
     method_name = EVAL_METHOD_NAME
 
-    def __init__(self, loss: Any = None, predictions: Any = None, metrics: Any = None) -> None:
+    def __init__(self, loss: TensorLike | None = None, predictions: object = None, metrics: object = None) -> None:
         super().__init__(loss, predictions, metrics)
 
 
@@ -199,7 +200,7 @@ class TrainOutput(SupervisedOutput):
 # -- signatures -------------------------------------------------------------------------------------------------------
 
 
-def with_default_output(export_outputs: Any, predictions: Any) -> dict[str, ExportOutput]:
+def with_default_output(export_outputs: object, predictions: object) -> dict[str, ExportOutput]:
     """Returns the outputs to serve, one of them under the default key; without any, the predictions are served."""
     if export_outputs is None:
         export_outputs = {DEFAULT_SERVING_SIGNATURE_DEF_KEY: PredictOutput(predictions)}
@@ -220,7 +221,7 @@ def with_default_output(export_outputs: Any, predictions: Any) -> dict[str, Expo
 
 
 def signature_defs(
-    receiver_tensors: Any, export_outputs: Mapping[str, ExportOutput], alternatives: Any = None
+    receiver_tensors: object, export_outputs: Mapping[str, ExportOutput], alternatives: Any = None
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Returns the signatures of all outputs for all inputs by key, and why others are left out, by key."""
     if not isinstance(receiver_tensors, Mapping):

@@ -33,7 +33,7 @@ class Exporter:
         estimator: EstimatorLike,
         export_path: str,
         checkpoint_path: str,
-        eval_result: Any,
+        eval_result: Mapping[str, Any],
         is_the_final_export: bool,
     ) -> Any:
         """Exports a model if it should be; returns the folder, or None."""
@@ -46,10 +46,14 @@ class _SavedModelExporter(Exporter):
     name = ReadOnly[str]("The name, which is that of the folder of the exports too.")
 
     def __init__(
-        self, name: str, serving_input_receiver_fn: Any, assets_extra: Any = None, as_text: bool = False
+        self,
+        name: str,
+        serving_input_receiver_fn: Callable[[], Any] | None,
+        assets_extra: Mapping[str, PathLike] | None = None,
+        as_text: bool = False,
     ) -> None:
         self._name = name
-        self._serving_input_receiver_fn = serving_input_receiver_fn
+        self._serving_input_receiver_fn: Any = serving_input_receiver_fn
         self._assets_extra = assets_extra
         self._as_text = as_text
 
@@ -86,7 +90,7 @@ class FinalExporter(_SavedModelExporter):
         estimator: EstimatorLike,
         export_path: str,
         checkpoint_path: str,
-        eval_result: Any,
+        eval_result: Mapping[str, Any],
         is_the_final_export: bool,
     ) -> Any:
         """Exports the final model."""
@@ -121,7 +125,7 @@ class LatestExporter(_SavedModelExporter):
         estimator: EstimatorLike,
         export_path: str,
         checkpoint_path: str,
-        eval_result: Any,
+        eval_result: Mapping[str, Any],
         is_the_final_export: bool,
     ) -> Any:
         """Exports the model, and deletes exports that are too old."""
@@ -176,7 +180,7 @@ class BestExporter(_SavedModelExporter):
         estimator: EstimatorLike,
         export_path: str,
         checkpoint_path: str,
-        eval_result: Any,
+        eval_result: Mapping[str, Any],
         is_the_final_export: bool,
     ) -> Any:
         """Exports the model if it is the best, and deletes exports that are too old."""

@@ -12,6 +12,7 @@ from thalweg._src.graph.is_tensor import is_tensor
 from thalweg._src.graph.ops.constants import placeholder
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.training.input.features import parse_example
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 
 SINGLE_FEATURE_NAME, SINGLE_LABEL_NAME = "feature", "label"
 Alternatives = dict[str, dict[str, Any]]
@@ -40,7 +41,10 @@ class ServingInputReceiver(_Served):
     __slots__ = ()
 
     def __new__(
-        cls, features: Any, receiver_tensors: Any, receiver_tensors_alternatives: Mapping[str, Any] | None = None
+        cls,
+        features: NestedTensors,
+        receiver_tensors: object,
+        receiver_tensors_alternatives: Mapping[str, Any] | None = None,
     ) -> ServingInputReceiver:
         checked = _named("features", features, SINGLE_FEATURE_NAME)
         received = _named("receiver_tensors", receiver_tensors, SINGLE_RECEIVER_NAME)
@@ -58,7 +62,10 @@ class TensorServingInputReceiver(_Served):
     __slots__ = ()
 
     def __new__(
-        cls, features: Any, receiver_tensors: Any, receiver_tensors_alternatives: Mapping[str, Any] | None = None
+        cls,
+        features: NestedTensors,
+        receiver_tensors: object,
+        receiver_tensors_alternatives: Mapping[str, Any] | None = None,
     ) -> TensorServingInputReceiver:
         if features is None:
             raise ValueError("features must be defined.")
@@ -72,7 +79,9 @@ class SupervisedInputReceiver(_Supervised):
 
     __slots__ = ()
 
-    def __new__(cls, features: Any, labels: Any, receiver_tensors: Any) -> SupervisedInputReceiver:
+    def __new__(
+        cls, features: NestedTensors, labels: NestedTensors, receiver_tensors: object
+    ) -> SupervisedInputReceiver:
         for what, value, name in (("feature", features, SINGLE_FEATURE_NAME), ("label", labels, SINGLE_LABEL_NAME)):
             if value is None:
                 raise ValueError(f"{what}s must be defined.")
@@ -82,12 +91,12 @@ class SupervisedInputReceiver(_Supervised):
         )
 
 
-def _require_tensor(what: str, name: str, value: Any) -> None:
+def _require_tensor(what: str, name: str, value: object) -> None:
     if not is_tensor(value):
         raise ValueError(f"{what} {name} must be a Tensor, SparseTensor, or RaggedTensor, received {value!r}")
 
 
-def _named(what: str, tensors: Any, default: str) -> dict[str, Any]:
+def _named(what: str, tensors: object, default: str) -> dict[str, Any]:
     """Returns tensors by name; a single one takes the default."""
     if tensors is None:
         raise ValueError(f"{what} must be defined.")
@@ -99,7 +108,7 @@ def _named(what: str, tensors: Any, default: str) -> dict[str, Any]:
     return named
 
 
-def _checked_alternatives(alternatives: Any) -> Alternatives | None:
+def _checked_alternatives(alternatives: object) -> Alternatives | None:
     if alternatives is None:
         return None
     if not isinstance(alternatives, Mapping):
@@ -148,7 +157,7 @@ def build_raw_serving_input_receiver_fn(
     "contrib.estimator.build_raw_supervised_input_receiver_fn",
 )
 def build_raw_supervised_input_receiver_fn(
-    features: Any, labels: Any, default_batch_size: int | None = None
+    features: NestedTensors, labels: NestedTensors, default_batch_size: int | None = None
 ) -> Callable[[], SupervisedInputReceiver]:
     """Returns a function that makes a receiver of features and labels, like given tensors but for the batch.
 

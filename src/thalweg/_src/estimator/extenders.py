@@ -10,10 +10,12 @@ from thalweg._src.base.export import export
 from thalweg._src.estimator.calls import accepted, parameter_names
 from thalweg._src.estimator.estimator import Estimator
 from thalweg._src.estimator.export_outputs import PredictOutput
+from thalweg._src.estimator.run_config import RunConfig
 from thalweg._src.estimator.spec import EstimatorSpec, checked_metrics
 from thalweg._src.graph.ops.sparse import sparse_tensor_to_dense
 from thalweg._src.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from thalweg._src.training.mode_keys import ModeKeys
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 
 _METRIC_PARAMETERS = {"features", "labels", "predictions", "config", "self"}
 
@@ -29,7 +31,7 @@ def add_metrics(estimator: Estimator, metric_fn: Callable[..., Mapping[str, Any]
     if unknown:
         raise ValueError(f"metric_fn ({metric_fn}) has following not expected args: {unknown}")
 
-    def model_fn(features: Any, labels: Any, mode: str, config: Any) -> EstimatorSpec:
+    def model_fn(features: NestedTensors, labels: NestedTensors, mode: str, config: RunConfig) -> EstimatorSpec:
         spec = estimator.model_fn(features, labels, mode, config)
         if mode != ModeKeys.EVAL:
             return spec
@@ -63,7 +65,7 @@ def forward_features(
         if not isinstance(key, str):
             raise TypeError(f"All items in keys must be string. Given: {key!r}")
 
-    def model_fn(features: Any, labels: Any, mode: str, config: Any) -> EstimatorSpec:
+    def model_fn(features: NestedTensors, labels: NestedTensors, mode: str, config: RunConfig) -> EstimatorSpec:
         spec = estimator.model_fn(features, labels, mode, config)
         if mode != ModeKeys.PREDICT:
             return spec

@@ -94,14 +94,14 @@ def pandas_input_fn(
     return numpy_input_fn(features, labels, batch_size, num_epochs, shuffle, queue_capacity, num_threads)
 
 
-def _require_bool(shuffle: Any) -> None:
+def _require_bool(shuffle: object) -> None:
     if not isinstance(shuffle, bool):
         raise ValueError(
             f"shuffle must be given, True for training and False for evaluation and prediction; received {shuffle!r}"
         )
 
 
-def _array(what: str, value: Any) -> np.ndarray[Any, Any]:
+def _array(what: str, value: object) -> np.ndarray[Any, Any]:
     if not isinstance(value, np.ndarray):
         raise TypeError(f"{what} must be an array; got {type(value).__name__}")
     return value
@@ -128,10 +128,10 @@ def _next_rows(
         raise ValueError(f"Length of tensors in x and y is mismatched: {lengths}")
     types = [dtypes.string if array.dtype.kind in "OSU" else dtypes.as_dtype(array.dtype) for array in arrays]
 
-    def rows(indices: Any) -> list[Any]:
+    def rows(indices: np.ndarray[Any, Any]) -> list[Any]:
         return [array[indices] for array in arrays]
 
-    def shaped(indices: Any) -> tuple[Any, ...]:
+    def shaped(indices: np.ndarray[Any, Any]) -> tuple[Any, ...]:
         tensors = py_func(rows, [indices], types, stateful=False)
         for tensor, array in zip(tensors, arrays):
             tensor.set_shape([None, *array.shape[1:]])

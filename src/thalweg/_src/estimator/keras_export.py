@@ -7,6 +7,7 @@ model, so that the model can be made again.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 from thalweg._src.base import logging
@@ -52,7 +53,7 @@ def export_saved_model(
     saved_model_path: PathLike,
     custom_objects: dict[str, Any] | None = None,
     as_text: bool = False,
-    input_signature: Any = None,
+    input_signature: object = None,
     serving_only: bool = False,
 ) -> None:
     """Writes a model of layers into a new folder: its description, its variables, and a graph for each mode.
@@ -99,7 +100,7 @@ def _write_files(model: Model, folder: str) -> None:
     model._checkpoint().write(prefix, None if executing_eagerly_outside_functions() else state.get_session())
 
 
-def _graph_of(model: Model, mode: str, copy_for: Any) -> Any:
+def _graph_of(model: Model, mode: str, copy_for: Callable[[Any, str], Any]) -> Any:
     """Returns the graph of a copy of a model in a mode, with its signature and what restores its variables."""
     with Graph().as_default() as graph:
         create_global_step(graph)

@@ -22,9 +22,11 @@ from thalweg._src.keras.optimizers.wrapping import TFOptimizer
 from thalweg._src.keras.saving.models import clone_model, load_model
 from thalweg._src.keras.serialization import CustomObjectScope
 from thalweg._src.training.mode_keys import ModeKeys
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 from thalweg._src.training.optimizers.optimizer import scaled_loss
 from thalweg._src.training.scaffold import Scaffold
 from thalweg._src.training.variables.global_step import get_global_step
+from thalweg._src.training.variables.sessions import SessionLike
 
 
 @export("keras.estimator.model_to_estimator")
@@ -68,10 +70,10 @@ def _model_fn(model: Model, custom_objects: dict[str, Any]) -> Callable[..., Est
     """Returns the function that builds a copy of a model in each mode."""
     values, copy_for = batch_get_value(model.weights), copy_maker(model, custom_objects)
 
-    def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
+    def model_fn(features: NestedTensors, labels: NestedTensors, mode: str) -> EstimatorSpec:
         copy = copy_for(features, mode)
 
-        def start(scaffold: Any, session: Any) -> None:
+        def start(scaffold: Scaffold, session: SessionLike) -> None:
             for variable, value in zip(copy.weights, values, strict=True):
                 variable.load(value, session)
 
@@ -87,7 +89,7 @@ def copy_maker(model: Model, custom_objects: dict[str, Any]) -> Callable[[Any, s
         model.compile_arguments if model.optimizer is not None else [None] * 4
     )
 
-    def copy_for(features: Any, mode: str) -> Any:
+    def copy_for(features: NestedTensors, mode: str) -> Any:
         state.set_learning_phase(mode == ModeKeys.TRAIN)
         with CustomObjectScope(custom_objects):
             copy = clone_model(model, _inputs(model, features))
@@ -105,7 +107,7 @@ def copy_maker(model: Model, custom_objects: dict[str, Any]) -> Callable[[Any, s
     return copy_for
 
 
-def spec_of(model: Model, labels: Any, mode: str, scaffold: Scaffold | None = None) -> EstimatorSpec:
+def spec_of(model: Model, labels: NestedTensors, mode: str, scaffold: Scaffold | None = None) -> EstimatorSpec:
     """Returns the operations of a model in a mode."""
     predictions = dict(zip(model.output_names, model.outputs, strict=True))
     if mode == ModeKeys.PREDICT:
@@ -136,7 +138,7 @@ def _optimizer_maker(optimizer: Any) -> Callable[[], Any]:
     return make
 
 
-def _copied(metrics: Any) -> Any:
+def _copied(metrics: object) -> Any:
     """Returns metrics, with copies of those that have variables."""
     if isinstance(metrics, Metric):
         return type(metrics).from_config(metrics.get_config())
@@ -145,7 +147,7 @@ def _copied(metrics: Any) -> Any:
     return {key: _copied(metric) for key, metric in metrics.items()} if isinstance(metrics, dict) else metrics
 
 
-def _by_name(values: Any, names: list[str], what: str) -> list[Any]:
+def _by_name(values: object, names: list[str], what: str) -> list[Any]:
     """Returns the tensors for inputs or outputs, given alone, in their order or by name."""
     if isinstance(values, Mapping):
         missing = [name for name in names if name not in values]
@@ -158,7 +160,7 @@ def _by_name(values: Any, names: list[str], what: str) -> list[Any]:
     return tensors
 
 
-def _inputs(model: Model, features: Any) -> list[Any]:
+def _inputs(model: Model, features: NestedTensors) -> list[Any]:
     tensors = _by_name(features, model.input_names, "features")
     return [
         tensor if tensor.dtype == symbol.dtype else cast(tensor, symbol.dtype)
@@ -166,7 +168,7 @@ def _inputs(model: Model, features: Any) -> list[Any]:
     ]
 
 
-def _targets(model: Model, labels: Any) -> list[Any]:
+def _targets(model: Model, labels: NestedTensors) -> list[Any]:
     """Returns the labels of each output, as `fit` would have them: with a last dimension of one."""
     tensors = _by_name(labels, model.output_names, "labels")
     return [

@@ -67,7 +67,7 @@ def predict(
         session.close()
 
 
-def _step(session: MonitoredSession, fetches: Any) -> Any:
+def _step(session: MonitoredSession, fetches: object) -> Any:
     """Returns the values of a step; None after the end of the input."""
     try:
         return session.run(fetches)
@@ -81,7 +81,7 @@ def _warn_if_endless(graph: Graph) -> None:
     logging.warning("the input has neither a dataset nor a queue: predict never ends, which is probably a mistake")
 
 
-def _chosen(predictions: Any, keys: Sequence[str] | None) -> Any:
+def _chosen(predictions: object, keys: Sequence[str] | None) -> Any:
     if not keys:
         return predictions
     if not isinstance(predictions, Mapping):

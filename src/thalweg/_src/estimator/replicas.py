@@ -12,6 +12,7 @@ from thalweg._src.estimator.spec import EstimatorSpec
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.ops.control import group
 from thalweg._src.training.distribute.current import get_loss_reduction, get_replica_context
+from thalweg._src.training.distribute.strategy import Strategy
 from thalweg._src.training.distribute.values import local_values
 from thalweg._src.training.mode_keys import ModeKeys
 from thalweg._src.training.session_run_hook import SessionRunHook
@@ -20,7 +21,7 @@ Metrics = dict[str, tuple[Any, Any]]
 
 
 @contextlib.contextmanager
-def _mean_losses(strategy: Any) -> Iterator[None]:
+def _mean_losses(strategy: Strategy) -> Iterator[None]:
     """Context manager: mean losses of replicas are averaged, and other losses summed, as Estimators train."""
     before, strategy._scale_loss_for_estimator = strategy._scale_loss_for_estimator, True
     try:
@@ -29,7 +30,7 @@ def _mean_losses(strategy: Any) -> Iterator[None]:
         strategy._scale_loss_for_estimator = before
 
 
-def _iterator(estimator: EstimatorLike, input_fn: Callable[..., Any], mode: str, strategy: Any) -> Any:
+def _iterator(estimator: EstimatorLike, input_fn: Callable[..., Any], mode: str, strategy: Strategy) -> Any:
     def call(context: Any) -> Any:
         return estimator._call_input_fn(input_fn, mode, input_context=context)
 
@@ -37,12 +38,12 @@ def _iterator(estimator: EstimatorLike, input_fn: Callable[..., Any], mode: str,
 
 
 def _called(
-    estimator: EstimatorLike, mode: str, iterator: Any, strategy: Any, chosen: Callable[..., Any]
+    estimator: EstimatorLike, mode: str, iterator: Any, strategy: Strategy, chosen: Callable[..., Any]
 ) -> tuple[Any, Any]:
     """Returns the first replica's spec, and what `chosen` takes from the spec of each replica."""
     first: list[EstimatorSpec] = []
 
-    def call(element: Any) -> Any:
+    def call(element: object) -> Any:
         spec = estimator._call_model_fn(*pair(element), mode, estimator.config)
         context = get_replica_context()
         if context is not None and not first:
@@ -54,7 +55,7 @@ def _called(
 
 
 def training_spec(
-    estimator: EstimatorLike, input_fn: Callable[..., Any], strategy: Any
+    estimator: EstimatorLike, input_fn: Callable[..., Any], strategy: Strategy
 ) -> tuple[EstimatorSpec, list[SessionRunHook]]:
     """Returns the spec of training in all replicas, and the hooks of the input."""
     with _mean_losses(strategy), strategy.scope():
@@ -71,7 +72,7 @@ def training_spec(
 def evaluation_spec(
     estimator: EstimatorLike,
     input_fn: Callable[..., Any],
-    strategy: Any,
+    strategy: Strategy,
     metrics_of: Callable[[EstimatorSpec], Metrics],
 ) -> tuple[EstimatorSpec, Metrics, list[SessionRunHook]]:
     """Returns the spec of the first replica, the metrics over all replicas, and the hooks of the input."""

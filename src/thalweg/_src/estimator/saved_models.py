@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from thalweg._src.base import logging
+from thalweg._src.base.formats.text import PathLike
 from thalweg._src.deploy.saved_model.files import EVAL, SERVING, TRAINING
 from thalweg._src.deploy.saved_model.saved_model import SavedModelBuilder
 from thalweg._src.deploy.saved_model.signatures import is_valid_signature
@@ -29,11 +30,11 @@ _EXTRA_FOLDER = "assets.extra"
 
 def export_all(
     estimator: EstimatorLike,
-    export_dir_base: Any,
+    export_dir_base: PathLike,
     input_receiver_fns: Mapping[str, Callable[[], Any]],
     assets_extra: Mapping[str, Any] | None,
     as_text: bool,
-    checkpoint_path: Any,
+    checkpoint_path: PathLike | None,
     strip_default_attrs: bool = True,
 ) -> bytes:
     """Exports a model in the modes for which there are functions that make receivers; returns the new folder."""

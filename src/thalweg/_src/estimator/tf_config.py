@@ -79,7 +79,7 @@ def _counts(ps: int, workers: int) -> dict[str, Any]:
     return {"num_ps_replicas": ps, "num_worker_replicas": workers}
 
 
-def _service(service: Any) -> Any:
+def _service(service: object) -> Any:
     if service is not None and not isinstance(service, dict):
         raise TypeError(f'If "service" is set in TF_CONFIG, it must be a dict. Given {type(service)}')
     return service

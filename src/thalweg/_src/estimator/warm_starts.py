@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from thalweg._src.base import logging
@@ -11,6 +11,7 @@ from thalweg._src.base.export import export
 from thalweg._src.base.formats.text import PathLike
 from thalweg._src.deploy.saved_model.files import contains_saved_model, variables_prefix
 from thalweg._src.training.checkpoint.warm_start import VocabInfo as VocabInfo, warm_start
+from thalweg._src.training.variables.variables import Variable
 
 export("estimator.VocabInfo")(VocabInfo)
 
@@ -31,7 +32,7 @@ class WarmStartSettings(_Fields):
     def __new__(
         cls,
         ckpt_to_initialize_from: PathLike,
-        vars_to_warm_start: Any = ".*",
+        vars_to_warm_start: str | Sequence[str | Variable] | None = ".*",
         var_name_to_vocab_info: Mapping[str, VocabInfo] | None = None,
         var_name_to_prev_var_name: Mapping[str, str] | None = None,
     ) -> WarmStartSettings:

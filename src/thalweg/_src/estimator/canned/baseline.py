@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from thalweg._src.base.export import export
 from thalweg._src.base.formats.text import PathLike
@@ -12,7 +11,9 @@ from thalweg._src.estimator.estimator import Estimator
 from thalweg._src.estimator.heads.base import Head
 from thalweg._src.estimator.heads.regression import RegressionHead
 from thalweg._src.estimator.run_config import RunConfig
+from thalweg._src.training.nn.feature_columns.base import DenseColumn
 from thalweg._src.training.nn.losses import Reduction
+from thalweg._src.training.optimizers.optimizer import Optimizer
 
 
 @export("estimator.BaselineEstimator", "contrib.estimator.BaselineEstimator")
@@ -25,7 +26,11 @@ class BaselineEstimator(Estimator):
     """
 
     def __init__(
-        self, head: Head, model_dir: PathLike | None = None, optimizer: Any = "Ftrl", config: RunConfig | None = None
+        self,
+        head: Head,
+        model_dir: PathLike | None = None,
+        optimizer: str | Optimizer | Callable[[], Optimizer] = "Ftrl",
+        config: RunConfig | None = None,
     ) -> None:
         super().__init__(baseline_model_fn(head, optimizer), model_dir, config)
 
@@ -43,9 +48,9 @@ class BaselineClassifier(Estimator):
         self,
         model_dir: PathLike | None = None,
         n_classes: int = 2,
-        weight_column: Any = None,
+        weight_column: str | DenseColumn | None = None,
         label_vocabulary: Sequence[str] | None = None,
-        optimizer: Any = "Ftrl",
+        optimizer: str | Optimizer | Callable[[], Optimizer] = "Ftrl",
         config: RunConfig | None = None,
         loss_reduction: str = Reduction.SUM,
     ) -> None:
@@ -66,8 +71,8 @@ class BaselineRegressor(Estimator):
         self,
         model_dir: PathLike | None = None,
         label_dimension: int = 1,
-        weight_column: Any = None,
-        optimizer: Any = "Ftrl",
+        weight_column: str | DenseColumn | None = None,
+        optimizer: str | Optimizer | Callable[[], Optimizer] = "Ftrl",
         config: RunConfig | None = None,
         loss_reduction: str = Reduction.SUM,
     ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from thalweg._src.base.export import export
@@ -12,8 +12,11 @@ from thalweg._src.estimator.estimator import Estimator
 from thalweg._src.estimator.heads.base import Head
 from thalweg._src.estimator.heads.regression import RegressionHead
 from thalweg._src.estimator.run_config import RunConfig
+from thalweg._src.estimator.warm_starts import WarmStartSettings
 from thalweg._src.graph.ops.nn import relu
+from thalweg._src.training.nn.feature_columns.base import DenseColumn, FeatureColumn
 from thalweg._src.training.nn.losses import Reduction
+from thalweg._src.training.optimizers.optimizer import Optimizer
 
 
 @export("estimator.DNNLinearCombinedEstimator", "contrib.estimator.DNNLinearCombinedEstimator")
@@ -28,10 +31,10 @@ class DNNLinearCombinedEstimator(Estimator):
         self,
         head: Head,
         model_dir: PathLike | None = None,
-        linear_feature_columns: Any = None,
-        linear_optimizer: Any = "Ftrl",
-        dnn_feature_columns: Any = None,
-        dnn_optimizer: Any = "Adagrad",
+        linear_feature_columns: Iterable[FeatureColumn] | None = None,
+        linear_optimizer: str | Optimizer | Callable[[], Optimizer] = "Ftrl",
+        dnn_feature_columns: Iterable[FeatureColumn] | None = None,
+        dnn_optimizer: str | Optimizer | Callable[[], Optimizer] = "Adagrad",
         dnn_hidden_units: Sequence[int] | None = None,
         dnn_activation_fn: Callable[..., Any] | None = relu,
         dnn_dropout: float | None = None,
@@ -66,19 +69,19 @@ class DNNLinearCombinedClassifier(Estimator):
     def __init__(
         self,
         model_dir: PathLike | None = None,
-        linear_feature_columns: Any = None,
-        linear_optimizer: Any = "Ftrl",
-        dnn_feature_columns: Any = None,
-        dnn_optimizer: Any = "Adagrad",
+        linear_feature_columns: Iterable[FeatureColumn] | None = None,
+        linear_optimizer: str | Optimizer | Callable[[], Optimizer] = "Ftrl",
+        dnn_feature_columns: Iterable[FeatureColumn] | None = None,
+        dnn_optimizer: str | Optimizer | Callable[[], Optimizer] = "Adagrad",
         dnn_hidden_units: Sequence[int] | None = None,
         dnn_activation_fn: Callable[..., Any] | None = relu,
         dnn_dropout: float | None = None,
         n_classes: int = 2,
-        weight_column: Any = None,
+        weight_column: str | DenseColumn | None = None,
         label_vocabulary: Sequence[str] | None = None,
         input_layer_partitioner: Callable[..., Any] | None = None,
         config: RunConfig | None = None,
-        warm_start_from: Any = None,
+        warm_start_from: WarmStartSettings | PathLike | None = None,
         loss_reduction: str = Reduction.SUM,
         batch_norm: bool = False,
         linear_sparse_combiner: str = "sum",
@@ -111,18 +114,18 @@ class DNNLinearCombinedRegressor(Estimator):
     def __init__(
         self,
         model_dir: PathLike | None = None,
-        linear_feature_columns: Any = None,
-        linear_optimizer: Any = "Ftrl",
-        dnn_feature_columns: Any = None,
-        dnn_optimizer: Any = "Adagrad",
+        linear_feature_columns: Iterable[FeatureColumn] | None = None,
+        linear_optimizer: str | Optimizer | Callable[[], Optimizer] = "Ftrl",
+        dnn_feature_columns: Iterable[FeatureColumn] | None = None,
+        dnn_optimizer: str | Optimizer | Callable[[], Optimizer] = "Adagrad",
         dnn_hidden_units: Sequence[int] | None = None,
         dnn_activation_fn: Callable[..., Any] | None = relu,
         dnn_dropout: float | None = None,
         label_dimension: int = 1,
-        weight_column: Any = None,
+        weight_column: str | DenseColumn | None = None,
         input_layer_partitioner: Callable[..., Any] | None = None,
         config: RunConfig | None = None,
-        warm_start_from: Any = None,
+        warm_start_from: WarmStartSettings | PathLike | None = None,
         loss_reduction: str = Reduction.SUM,
         batch_norm: bool = False,
         linear_sparse_combiner: str = "sum",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from thalweg._src.base.export import export
@@ -12,8 +12,11 @@ from thalweg._src.estimator.estimator import Estimator
 from thalweg._src.estimator.heads.base import Head
 from thalweg._src.estimator.heads.regression import RegressionHead
 from thalweg._src.estimator.run_config import RunConfig
+from thalweg._src.estimator.warm_starts import WarmStartSettings
 from thalweg._src.graph.ops.nn import relu
+from thalweg._src.training.nn.feature_columns.base import DenseColumn, FeatureColumn
 from thalweg._src.training.nn.losses import Reduction
+from thalweg._src.training.optimizers.optimizer import Optimizer
 
 
 @export("estimator.DNNEstimator", "contrib.estimator.DNNEstimator")
@@ -30,14 +33,14 @@ class DNNEstimator(Estimator):
         self,
         head: Head,
         hidden_units: Sequence[int],
-        feature_columns: Any,
+        feature_columns: Iterable[FeatureColumn],
         model_dir: PathLike | None = None,
-        optimizer: Any = "Adagrad",
+        optimizer: str | Optimizer | Callable[[], Optimizer] = "Adagrad",
         activation_fn: Callable[..., Any] | None = relu,
         dropout: float | None = None,
         input_layer_partitioner: Callable[..., Any] | None = None,
         config: RunConfig | None = None,
-        warm_start_from: Any = None,
+        warm_start_from: WarmStartSettings | PathLike | None = None,
         batch_norm: bool = False,
     ) -> None:
         model_fn = dnn_model_fn(
@@ -59,17 +62,17 @@ class DNNClassifier(Estimator):
     def __init__(
         self,
         hidden_units: Sequence[int],
-        feature_columns: Any,
+        feature_columns: Iterable[FeatureColumn],
         model_dir: PathLike | None = None,
         n_classes: int = 2,
-        weight_column: Any = None,
+        weight_column: str | DenseColumn | None = None,
         label_vocabulary: Sequence[str] | None = None,
-        optimizer: Any = "Adagrad",
+        optimizer: str | Optimizer | Callable[[], Optimizer] = "Adagrad",
         activation_fn: Callable[..., Any] | None = relu,
         dropout: float | None = None,
         input_layer_partitioner: Callable[..., Any] | None = None,
         config: RunConfig | None = None,
-        warm_start_from: Any = None,
+        warm_start_from: WarmStartSettings | PathLike | None = None,
         loss_reduction: str = Reduction.SUM,
         batch_norm: bool = False,
     ) -> None:
@@ -93,16 +96,16 @@ class DNNRegressor(Estimator):
     def __init__(
         self,
         hidden_units: Sequence[int],
-        feature_columns: Any,
+        feature_columns: Iterable[FeatureColumn],
         model_dir: PathLike | None = None,
         label_dimension: int = 1,
-        weight_column: Any = None,
-        optimizer: Any = "Adagrad",
+        weight_column: str | DenseColumn | None = None,
+        optimizer: str | Optimizer | Callable[[], Optimizer] = "Adagrad",
         activation_fn: Callable[..., Any] | None = relu,
         dropout: float | None = None,
         input_layer_partitioner: Callable[..., Any] | None = None,
         config: RunConfig | None = None,
-        warm_start_from: Any = None,
+        warm_start_from: WarmStartSettings | PathLike | None = None,
         loss_reduction: str = Reduction.SUM,
         batch_norm: bool = False,
     ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from thalweg._src.base.export import export
@@ -12,7 +12,10 @@ from thalweg._src.estimator.estimator import Estimator
 from thalweg._src.estimator.heads.base import Head
 from thalweg._src.estimator.heads.regression import RegressionHead
 from thalweg._src.estimator.run_config import RunConfig
+from thalweg._src.estimator.warm_starts import WarmStartSettings
+from thalweg._src.training.nn.feature_columns.base import DenseColumn, FeatureColumn
 from thalweg._src.training.nn.losses import Reduction
+from thalweg._src.training.optimizers.optimizer import Optimizer
 
 
 @export("estimator.LinearEstimator", "contrib.estimator.LinearEstimator")
@@ -29,9 +32,9 @@ class LinearEstimator(Estimator):
     def __init__(
         self,
         head: Head,
-        feature_columns: Any,
+        feature_columns: Iterable[FeatureColumn],
         model_dir: PathLike | None = None,
-        optimizer: Any = "Ftrl",
+        optimizer: str | Optimizer | Callable[[], Optimizer] = "Ftrl",
         config: RunConfig | None = None,
         partitioner: Callable[..., Any] | None = None,
         sparse_combiner: str = "sum",
@@ -53,15 +56,15 @@ class LinearClassifier(Estimator):
 
     def __init__(
         self,
-        feature_columns: Any,
+        feature_columns: Iterable[FeatureColumn],
         model_dir: PathLike | None = None,
         n_classes: int = 2,
-        weight_column: Any = None,
+        weight_column: str | DenseColumn | None = None,
         label_vocabulary: Sequence[str] | None = None,
-        optimizer: Any = "Ftrl",
+        optimizer: str | Optimizer | Callable[[], Optimizer] = "Ftrl",
         config: RunConfig | None = None,
         partitioner: Callable[..., Any] | None = None,
-        warm_start_from: Any = None,
+        warm_start_from: WarmStartSettings | PathLike | None = None,
         loss_reduction: str = Reduction.SUM,
         sparse_combiner: str = "sum",
     ) -> None:
@@ -83,14 +86,14 @@ class LinearRegressor(Estimator):
 
     def __init__(
         self,
-        feature_columns: Any,
+        feature_columns: Iterable[FeatureColumn],
         model_dir: PathLike | None = None,
         label_dimension: int = 1,
-        weight_column: Any = None,
-        optimizer: Any = "Ftrl",
+        weight_column: str | DenseColumn | None = None,
+        optimizer: str | Optimizer | Callable[[], Optimizer] = "Ftrl",
         config: RunConfig | None = None,
         partitioner: Callable[..., Any] | None = None,
-        warm_start_from: Any = None,
+        warm_start_from: WarmStartSettings | PathLike | None = None,
         loss_reduction: str = Reduction.SUM,
         sparse_combiner: str = "sum",
     ) -> None:

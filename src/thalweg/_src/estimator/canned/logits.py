@@ -8,6 +8,7 @@ from typing import Any
 from thalweg._src.base import dtypes
 from thalweg._src.base.export import export
 from thalweg._src.estimator.calls import accepted
+from thalweg._src.estimator.run_config import RunConfig
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.nest import flatten
 from thalweg._src.graph.ops.concat import concat
@@ -23,6 +24,7 @@ from thalweg._src.training.nn.feature_columns.models import input_layer, linear_
 from thalweg._src.training.nn.layers.dense import dense
 from thalweg._src.training.nn.layers.dropout import dropout as dropped
 from thalweg._src.training.nn.layers.normalization import batch_normalization
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 from thalweg._src.training.nn.summaries import histogram, scalar
 from thalweg._src.training.variables.initializers import GlorotUniform, Zeros
 from thalweg._src.training.variables.variable_scope import get_variable, get_variable_scope, variable_scope
@@ -32,7 +34,7 @@ _BATCH_NORM_MOMENTUM = 0.999
 
 @export("estimator.experimental.linear_logit_fn_builder", "contrib.estimator.linear_logit_fn_builder")
 def linear_logit_fn_builder(
-    units: Any, feature_columns: Sequence[Any], sparse_combiner: str = "sum"
+    units: int | Mapping[str, int], feature_columns: Sequence[Any], sparse_combiner: str = "sum"
 ) -> Callable[..., Any]:
     """Returns a function from features to the logits of a linear model; a dictionary of units gives one of logits.
 
@@ -51,7 +53,7 @@ def linear_logit_fn_builder(
     return logit_fn
 
 
-def _linear(features: Any, columns: Sequence[Any], units: int, combiner: str, name: str | None) -> Tensor:
+def _linear(features: NestedTensors, columns: Sequence[Any], units: int, combiner: str, name: str | None) -> Tensor:
     weights: dict[Any, Any] = {}
     with variable_scope(name or get_variable_scope(), auxiliary_name_scope=name is not None):
         logits = linear_model(features, columns, units, combiner, cols_to_vars=weights)
@@ -66,12 +68,12 @@ def _linear(features: Any, columns: Sequence[Any], units: int, combiner: str, na
 
 @export("estimator.experimental.dnn_logit_fn_builder", "contrib.estimator.dnn_logit_fn_builder")
 def dnn_logit_fn_builder(
-    units: Any,
+    units: int | Mapping[str, int],
     hidden_units: Sequence[int],
     feature_columns: Sequence[Any],
     activation_fn: Callable[..., Any] | None,
     dropout: float | None,
-    input_layer_partitioner: Any,
+    input_layer_partitioner: Callable[..., Any],
     batch_norm: bool,
 ) -> Callable[..., Any]:
     """Returns a function from features and mode to the logits of a network of dense layers.
@@ -117,20 +119,20 @@ def _summarize(values: Tensor, tag: str) -> None:
     histogram(f"{tag}/activation", values)
 
 
-def baseline_logits(features: Any, units: Any) -> Any:
+def baseline_logits(features: NestedTensors, units: int | Mapping[str, int]) -> Any:
     """Returns logits that are equal for all examples: a learned bias."""
     if isinstance(units, Mapping):
         return {name: _baseline(features, count, f"bias/{name}") for name, count in units.items()}
     return _baseline(features, units, "bias")
 
 
-def _baseline(features: Any, units: int, name: str) -> Tensor:
+def _baseline(features: NestedTensors, units: int, name: str) -> Tensor:
     bias = get_variable(name, [units], dtypes.float32, Zeros())
     batch = _batch_size(features)
     return bias_add(zeros(concat([reshape(batch, [1]), [units]], 0)), bias)
 
 
-def _batch_size(features: Any) -> Any:
+def _batch_size(features: NestedTensors) -> Any:
     """Returns the number of examples, by the first of the features."""
     first = flatten(features)[0]
     if isinstance(first, SparseTensor):
@@ -144,7 +146,13 @@ def variables_in(scope: str) -> list[Any]:
 
 
 @export("estimator.experimental.call_logit_fn", "contrib.estimator.call_logit_fn")
-def call_logit_fn(logit_fn: Callable[..., Any], features: Any, mode: str, params: Any, config: Any) -> Any:
+def call_logit_fn(
+    logit_fn: Callable[..., Any],
+    features: NestedTensors,
+    mode: str,
+    params: Mapping[str, Any] | None,
+    config: RunConfig,
+) -> Any:
     """Returns the logits of a function, which takes features, and may take mode, params and config.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from thalweg._src.estimator.canned.logits import (
@@ -15,11 +15,16 @@ from thalweg._src.estimator.canned.logits import (
 from thalweg._src.estimator.canned.optimizers import optimizer_of
 from thalweg._src.estimator.heads.base import Head
 from thalweg._src.estimator.heads.classification import BinaryClassHead, MultiClassHead
+from thalweg._src.estimator.run_config import RunConfig
 from thalweg._src.estimator.spec import EstimatorSpec
 from thalweg._src.graph.nest import flatten
 from thalweg._src.graph.ops.control import group
 from thalweg._src.graph.scopes import control_dependencies
+from thalweg._src.graph.types import TensorLike
+from thalweg._src.training.nn.feature_columns.base import DenseColumn, FeatureColumn
 from thalweg._src.training.nn.losses import get_regularization_losses
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
+from thalweg._src.training.optimizers.optimizer import Optimizer
 from thalweg._src.training.optimizers.optimizers import FtrlOptimizer
 from thalweg._src.training.variables.assign import assign_add
 from thalweg._src.training.variables.global_step import get_global_step
@@ -29,46 +34,56 @@ from thalweg._src.training.variables.variable_scope import variable_scope
 # The rates of TensorFlow's canned Estimators.
 LINEAR_RATE, DNN_RATE, BASELINE_RATE = 0.2, 0.05, 0.3
 COMBINED_DNN_RATE, COMBINED_LINEAR_RATE = 0.001, 0.005
-_LARGE_PART = 64 << 20  # bytes of a part of a variable on one parameter server
+_LARGE_SLICE = 64 << 20  # bytes of a slice of a variable on one parameter server
 _NO_COLUMNS = "feature_columns must not be empty"
 
 
-def classification_head(n_classes: int, weight_column: Any, vocabulary: Any, reduction: str) -> Head:
+def classification_head(
+    n_classes: int, weight_column: str | DenseColumn | None, vocabulary: Sequence[str] | None, reduction: str
+) -> Head:
     """Returns the head of a classifier."""
     if n_classes == 2:
         return BinaryClassHead(weight_column, label_vocabulary=vocabulary, loss_reduction=reduction)
     return MultiClassHead(n_classes, weight_column, vocabulary, reduction)
 
 
-def _partitioner(config: Any, partitioner: Any = None, least: int = 0) -> Any:
+def _partitioner(config: RunConfig, partitioner: Callable[..., Any] | None = None, least: int = 0) -> Any:
     return partitioner or min_max_variable_partitioner(
         config.num_ps_replicas, **({"min_slice_size": least} if least else {})
     )
 
 
-def _spec(head: Head, features: Any, labels: Any, mode: str, logits: Any, train: Callable[[Any], Any]) -> EstimatorSpec:
+def _spec(
+    head: Head, features: NestedTensors, labels: NestedTensors, mode: str, logits: Any, train: Callable[[Any], Any]
+) -> EstimatorSpec:
     losses = get_regularization_losses() or None
     return head.create_estimator_spec(features, mode, logits, labels, train_op_fn=train, regularization_losses=losses)
 
 
-def _minimizing(optimizer: Any, rate: float) -> Callable[[Any], Any]:
+def _minimizing(optimizer: str | Optimizer | Callable[[], Optimizer], rate: float) -> Callable[[Any], Any]:
     """Returns a function that makes the step of an optimizer, which exists in training alone."""
 
-    def train(loss: Any) -> Any:
+    def train(loss: TensorLike) -> Any:
         return optimizer_of(optimizer, rate).minimize(loss, global_step=get_global_step())
 
     return train
 
 
-def linear_model_fn(head: Head, columns: Any, optimizer: Any, partitioner: Any, combiner: str) -> Callable[..., Any]:
+def linear_model_fn(
+    head: Head,
+    columns: Iterable[FeatureColumn],
+    optimizer: str | Optimizer | Callable[[], Optimizer],
+    partitioner: Callable[..., Any] | None,
+    combiner: str,
+) -> Callable[..., Any]:
     """Returns the model function of a linear model."""
     columns = _checked_columns(columns)
     chosen = optimizer or (lambda: FtrlOptimizer(min(LINEAR_RATE, 1 / math.sqrt(len(columns)))))
 
-    def model_fn(features: Any, labels: Any, mode: str, config: Any) -> EstimatorSpec:
+    def model_fn(features: NestedTensors, labels: NestedTensors, mode: str, config: RunConfig) -> EstimatorSpec:
         _require_dictionary(features)
         with variable_scope(
-            "linear", values=flatten(features), partitioner=_partitioner(config, partitioner, _LARGE_PART)
+            "linear", values=flatten(features), partitioner=_partitioner(config, partitioner, _LARGE_SLICE)
         ):
             logits = linear_logit_fn_builder(head.logits_dimension, columns, combiner)(features)
         return _spec(head, features, labels, mode, logits, _minimizing(chosen, LINEAR_RATE))
@@ -79,20 +94,20 @@ def linear_model_fn(head: Head, columns: Any, optimizer: Any, partitioner: Any, 
 def dnn_model_fn(
     head: Head,
     hidden_units: Sequence[int],
-    columns: Any,
-    optimizer: Any,
-    activation_fn: Any,
+    columns: Iterable[FeatureColumn],
+    optimizer: str | Optimizer | Callable[[], Optimizer],
+    activation_fn: Callable[..., Any] | None,
     dropout: float | None,
-    partitioner: Any,
+    partitioner: Callable[..., Any] | None,
     batch_norm: bool,
 ) -> Callable[..., Any]:
     """Returns the model function of a network of dense layers."""
     columns = _checked_columns(columns)
 
-    def model_fn(features: Any, labels: Any, mode: str, config: Any) -> EstimatorSpec:
+    def model_fn(features: NestedTensors, labels: NestedTensors, mode: str, config: RunConfig) -> EstimatorSpec:
         _require_dictionary(features)
         with variable_scope("dnn", values=flatten(features), partitioner=_partitioner(config)):
-            inputs = _partitioner(config, partitioner, _LARGE_PART)
+            inputs = _partitioner(config, partitioner, _LARGE_SLICE)
             logit_fn = dnn_logit_fn_builder(
                 head.logits_dimension, hidden_units, columns, activation_fn, dropout, inputs, batch_norm
             )
@@ -104,14 +119,14 @@ def dnn_model_fn(
 
 def combined_model_fn(
     head: Head,
-    linear_columns: Any,
-    linear_optimizer: Any,
-    dnn_columns: Any,
-    dnn_optimizer: Any,
+    linear_columns: Iterable[FeatureColumn] | None,
+    linear_optimizer: str | Optimizer | Callable[[], Optimizer],
+    dnn_columns: Iterable[FeatureColumn] | None,
+    dnn_optimizer: str | Optimizer | Callable[[], Optimizer],
     dnn_hidden_units: Sequence[int] | None,
-    activation_fn: Any,
+    activation_fn: Callable[..., Any] | None,
     dropout: float | None,
-    partitioner: Any,
+    partitioner: Callable[..., Any] | None,
     batch_norm: bool,
     combiner: str,
 ) -> Callable[..., Any]:
@@ -122,10 +137,10 @@ def combined_model_fn(
     if dnn_columns and not dnn_hidden_units:
         raise ValueError("dnn_hidden_units must be defined when dnn_feature_columns is specified.")
 
-    def model_fn(features: Any, labels: Any, mode: str, config: Any) -> EstimatorSpec:
+    def model_fn(features: NestedTensors, labels: NestedTensors, mode: str, config: RunConfig) -> EstimatorSpec:
         _require_dictionary(features)
         logits = []
-        inputs = _partitioner(config, partitioner, _LARGE_PART)
+        inputs = _partitioner(config, partitioner, _LARGE_SLICE)
         if dnn_columns:
             with variable_scope("dnn", values=flatten(features), partitioner=_partitioner(config)):
                 logit_fn = dnn_logit_fn_builder(
@@ -143,7 +158,7 @@ def combined_model_fn(
                 logits.append(linear_logit_fn_builder(head.logits_dimension, linear_columns, combiner)(features))
         return _spec(head, features, labels, mode, _added(logits), _train)
 
-    def _train(loss: Any) -> Any:
+    def _train(loss: TensorLike) -> Any:
         steps = []
         if dnn_columns:
             optimizer = optimizer_of(dnn_optimizer, COMBINED_DNN_RATE)
@@ -166,10 +181,10 @@ def _added(logits: list[Any]) -> Any:
     return {name: first[name] + second[name] for name in first} if isinstance(first, dict) else first + second
 
 
-def baseline_model_fn(head: Head, optimizer: Any) -> Callable[..., Any]:
+def baseline_model_fn(head: Head, optimizer: str | Optimizer | Callable[[], Optimizer]) -> Callable[..., Any]:
     """Returns the model function of a model that ignores its features."""
 
-    def model_fn(features: Any, labels: Any, mode: str, config: Any) -> EstimatorSpec:
+    def model_fn(features: NestedTensors, labels: NestedTensors, mode: str, config: RunConfig) -> EstimatorSpec:
         with variable_scope("baseline"):
             logits = baseline_logits(features, head.logits_dimension)
         return _spec(head, features, labels, mode, logits, _minimizing(optimizer, BASELINE_RATE))
@@ -177,13 +192,13 @@ def baseline_model_fn(head: Head, optimizer: Any) -> Callable[..., Any]:
     return model_fn
 
 
-def _checked_columns(columns: Any) -> list[Any]:
+def _checked_columns(columns: Iterable[FeatureColumn]) -> list[Any]:
     checked = list(columns) if isinstance(columns, list | tuple | set) or hasattr(columns, "__iter__") else [columns]
     if not checked:
         raise ValueError(_NO_COLUMNS)
     return checked
 
 
-def _require_dictionary(features: Any) -> None:
+def _require_dictionary(features: NestedTensors) -> None:
     if not isinstance(features, dict):
         raise ValueError(f"features should be a dictionary of `Tensor`s. Given type: {type(features)}")

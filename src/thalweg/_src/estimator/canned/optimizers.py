@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from thalweg._src.training.optimizers.optimizer import Optimizer
@@ -22,7 +23,7 @@ _BY_NAME: dict[str, Any] = {
 }
 
 
-def optimizer_of(identifier: Any, learning_rate: float) -> Any:
+def optimizer_of(identifier: str | Optimizer | Callable[[], Optimizer], learning_rate: float) -> Any:
     """Returns an optimizer: of a name with a learning rate, or given itself or by a function without arguments."""
     if isinstance(identifier, str):
         if identifier not in _BY_NAME:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from thalweg._src.base import dtypes
 from thalweg._src.base.dtypes import DTypeLike
 from thalweg._src.base.export import export
 from thalweg._src.training.input.features import FixedLenFeature
+from thalweg._src.training.nn.feature_columns.base import DenseColumn, FeatureColumn
 from thalweg._src.training.nn.feature_columns.dense import NumericColumn
 from thalweg._src.training.nn.feature_columns.models import make_parse_example_spec
 
 
 @export("estimator.classifier_parse_example_spec")
 def classifier_parse_example_spec(
-    feature_columns: Any,
+    feature_columns: Iterable[FeatureColumn],
     label_key: str,
     label_dtype: DTypeLike = dtypes.int64,
-    label_default: Any = None,
-    weight_column: Any = None,
+    label_default: int | str | float | None = None,
+    weight_column: str | DenseColumn | None = None,
 ) -> dict[str, Any]:
     """Returns the features for `tf.io.parse_example` that a classifier needs, its label included.
 
@@ -30,12 +32,12 @@ def classifier_parse_example_spec(
 
 @export("estimator.regressor_parse_example_spec")
 def regressor_parse_example_spec(
-    feature_columns: Any,
+    feature_columns: Iterable[FeatureColumn],
     label_key: str,
     label_dtype: DTypeLike = dtypes.float32,
-    label_default: Any = None,
+    label_default: int | str | float | None = None,
     label_dimension: int = 1,
-    weight_column: Any = None,
+    weight_column: str | DenseColumn | None = None,
 ) -> dict[str, Any]:
     """Returns the features for `tf.io.parse_example` that a regression needs, its label included.
 
@@ -46,7 +48,12 @@ def regressor_parse_example_spec(
     return _spec(feature_columns, label_key, label, weight_column)
 
 
-def _spec(feature_columns: Any, label_key: str, label: FixedLenFeature, weight_column: Any) -> dict[str, Any]:
+def _spec(
+    feature_columns: Iterable[FeatureColumn],
+    label_key: str,
+    label: FixedLenFeature,
+    weight_column: str | DenseColumn | None,
+) -> dict[str, Any]:
     features = make_parse_example_spec(feature_columns)
     if label_key in features:
         raise ValueError(f"label should not be used as feature. label_key: {label_key}, features: {sorted(features)}")

@@ -19,10 +19,12 @@ from thalweg._src.graph.ops.math import add_n
 from thalweg._src.graph.ops.reshape import expand_dims
 from thalweg._src.graph.scopes import GraphKeys, control_dependencies, get_collection
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.training.mode_keys import ModeKeys
 from thalweg._src.training.nn.feature_columns.base import DenseColumn, Features
 from thalweg._src.training.nn.losses import Reduction, compute_weighted_loss
 from thalweg._src.training.nn.metrics.means import mean
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 from thalweg._src.training.nn.summaries import scalar
 from thalweg._src.training.variables.global_step import get_global_step
 
@@ -44,7 +46,7 @@ class HeadMetric:
         self.updates: list[Any] = []
         self._value: Any = None
 
-    def update_state(self, value: Any, update: Any) -> Any:
+    def update_state(self, value: object, update: TensorLike) -> Any:
         """Sets the value and the update, and returns the update."""
         self._value, self.updates = value, [update]
         return update
@@ -69,19 +71,24 @@ class Head:
     _loss_fn: Callable[..., Any] | None = None
 
     def loss(
-        self, labels: Any, logits: Any, features: Any = None, mode: str | None = None, regularization_losses: Any = None
+        self,
+        labels: NestedTensors,
+        logits: NestedTensors,
+        features: NestedTensors = None,
+        mode: str | None = None,
+        regularization_losses: Sequence[Any] | None = None,
     ) -> Tensor:
         """Returns the loss of a batch, penalties included."""
         labels = self._checked_labels(labels, self._checked_logits(logits))
         unweighted = self._loss_of(labels, self._checked_logits(logits), features)
         return self._total(unweighted, self._weights(features), regularization_losses)
 
-    def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, Any]:
+    def predictions(self, logits: NestedTensors, keys: Sequence[str] | None = None) -> dict[Any, Any]:
         """Returns the predictions by name, all or some of them."""
         predictions = self._all_predictions(self._checked_logits(logits))
         return predictions if keys is None else {key: predictions[key] for key in keys}
 
-    def metrics(self, regularization_losses: Any = None) -> dict[str, Any]:
+    def metrics(self, regularization_losses: Sequence[Any] | None = None) -> dict[str, Any]:
         """Returns the metrics by name, before any batch."""
         keys = self._metric_keys()
         if regularization_losses:
@@ -91,11 +98,11 @@ class Head:
     def update_metrics(
         self,
         eval_metrics: Mapping[str, Any],
-        features: Any,
-        logits: Any,
-        labels: Any,
+        features: NestedTensors,
+        logits: NestedTensors,
+        labels: NestedTensors,
         mode: str | None = None,
-        regularization_losses: Any = None,
+        regularization_losses: Sequence[Any] | None = None,
     ) -> dict[str, Any]:
         """Adds a batch to metrics, and returns them."""
         logits = self._checked_logits(logits)
@@ -139,10 +146,10 @@ class Head:
 
     # -- what kinds of heads say --------------------------------------------------------------------------------------
 
-    def _checked_labels(self, labels: Any, logits: Tensor) -> Any:
+    def _checked_labels(self, labels: NestedTensors, logits: Tensor) -> Any:
         raise TypeError(f"{type(self).__name__} does not implement _checked_labels")
 
-    def _unweighted(self, labels: Any, logits: Tensor) -> Tensor:
+    def _unweighted(self, labels: NestedTensors, logits: Tensor) -> Tensor:
         raise TypeError(f"{type(self).__name__} does not implement _unweighted")
 
     def _all_predictions(self, logits: Tensor) -> dict[Any, Any]:
@@ -151,7 +158,9 @@ class Head:
     def _metric_keys(self) -> list[str]:
         raise TypeError(f"{type(self).__name__} does not implement metrics")
 
-    def _metric_pairs(self, labels: Any, logits: Tensor, weights: Any, unweighted: Tensor) -> dict[str, Pair]:
+    def _metric_pairs(
+        self, labels: NestedTensors, logits: Tensor, weights: TensorLike, unweighted: Tensor
+    ) -> dict[str, Pair]:
         raise TypeError(f"{type(self).__name__} does not implement update_metrics")
 
     def _export_outputs(self, predictions: dict[Any, Any]) -> dict[str, ExportOutput]:
@@ -159,7 +168,13 @@ class Head:
 
     # -- what they share ----------------------------------------------------------------------------------------------
 
-    def _set(self, name: str | None, reduction: str, weight_column: Any, loss_fn: Any) -> None:
+    def _set(
+        self,
+        name: str | None,
+        reduction: str,
+        weight_column: str | DenseColumn | None,
+        loss_fn: Callable[..., Any] | None,
+    ) -> None:
         """Sets what all heads have, after checks."""
         if reduction not in REDUCTIONS:
             raise ValueError(f"Invalid loss_reduction: {reduction!r}; expected one of {sorted(REDUCTIONS)}")
@@ -182,7 +197,7 @@ class Head:
     def _named(self, key: str) -> str:
         return f"{key}/{self._name}" if self._name else key
 
-    def _checked_logits(self, logits: Any) -> Tensor:
+    def _checked_logits(self, logits: NestedTensors) -> Tensor:
         if logits is None:
             raise ValueError("logits must not be None")
         tensor: Tensor = cast(convert_to_tensor(logits), dtypes.float32)
@@ -191,13 +206,13 @@ class Head:
             raise ValueError(f"logits shape must be [..., {self._logits_dimension}], received {tensor.shape}")
         return tensor
 
-    def _loss_of(self, labels: Any, logits: Tensor, features: Any) -> Tensor:
+    def _loss_of(self, labels: NestedTensors, logits: Tensor, features: NestedTensors) -> Tensor:
         if self._loss_fn is None:
             return self._unweighted(labels, logits)
         options = {"labels": labels, "logits": logits, "features": features, "loss_reduction": Reduction.NONE}
         return convert_to_tensor(self._loss_fn(**accepted(self._loss_fn, **options)))
 
-    def _weights(self, features: Any) -> Any:
+    def _weights(self, features: NestedTensors) -> Any:
         """Returns the weights of examples, [batch, 1]; 1 without a column of weights."""
         if self._weight_column is None:
             return 1.0
@@ -214,29 +229,29 @@ class Head:
         weights = cast(weights, dtypes.float32)
         return expand_dims(weights, -1) if weights.shape.ndims == 1 else weights
 
-    def _total(self, unweighted: Tensor, weights: Any, regularization_losses: Any) -> Tensor:
+    def _total(self, unweighted: Tensor, weights: TensorLike, regularization_losses: Sequence[Any] | None) -> Tensor:
         """Returns the reduced loss of examples with the penalties."""
         loss = compute_weighted_loss(unweighted, weights, reduction=REDUCTIONS[self._loss_reduction])
         return add_n([loss, *regularization_losses]) if regularization_losses else loss
 
-    def _summarize(self, loss: Any, regularization_losses: Any) -> None:
+    def _summarize(self, loss: TensorLike, regularization_losses: Sequence[Any] | None) -> None:
         scalar(self._named(LOSS_KEY), loss)
         if regularization_losses:
             scalar(self._named(REGULARIZATION_KEY), add_n(list(regularization_losses)))
 
 
-def broadcast_weights(weights: Any) -> Any:
+def broadcast_weights(weights: TensorLike) -> Any:
     """Returns weights as metrics take them: None for equal ones."""
     return weights if is_tensor(weights) else None
 
 
-def require_labels(labels: Any) -> None:
+def require_labels(labels: NestedTensors) -> None:
     """Raises if a mode that needs labels has none."""
     if labels is None:
         raise ValueError("You must provide a labels Tensor. Given: None. Does the input function return labels?")
 
 
-def with_last_dimension(labels: Any, size: int) -> Any:
+def with_last_dimension(labels: NestedTensors, size: int) -> Any:
     """Returns labels [..., size]; those of rank 1 get a last dimension of size 1."""
     tensor = convert_to_tensor(labels)
     if tensor.shape.ndims == 1 and size == 1:
@@ -248,7 +263,13 @@ def with_last_dimension(labels: Any, size: int) -> Any:
     return tensor
 
 
-def train_op(loss: Any, optimizer: Any, variables: Any, train_op_fn: Any, update_ops: Any) -> Any:
+def train_op(
+    loss: TensorLike,
+    optimizer: Any,
+    variables: Sequence[Any] | None,
+    train_op_fn: Callable[[Any], Any] | None,
+    update_ops: Sequence[Any] | None,
+) -> Any:
     """Returns the operation of a step, of an optimizer or of a function of the loss; updates of layers come first."""
     if (optimizer is None) == (train_op_fn is None):
         raise ValueError("exactly one of optimizer and train_op_fn must be given")

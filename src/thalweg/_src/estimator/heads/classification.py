@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from thalweg._src.base import dtypes
@@ -39,9 +39,11 @@ from thalweg._src.graph.ops.sparse_shaping import sparse_to_indicator
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.training.nn.metrics.confusion import precision, recall
 from thalweg._src.training.nn.metrics.means import accuracy, mean
 from thalweg._src.training.nn.metrics.thresholds import auc
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 from thalweg._src.training.nn.vocabularies import index_table_from_tensor, index_to_string_table_from_tensor
 
 _BINARY_KEYS = [
@@ -57,7 +59,7 @@ class _Classes(Head):
     _n_classes = 2
     _vocabulary: Any = None
 
-    def _set_classes(self, n_classes: int, vocabulary: Any) -> None:
+    def _set_classes(self, n_classes: int, vocabulary: Sequence[str] | None) -> None:
         if vocabulary is not None and not isinstance(vocabulary, list | tuple):
             raise ValueError(f"label_vocabulary should be a list or a tuple. Given type: {type(vocabulary)}")
         if vocabulary is not None and len(vocabulary) != n_classes:
@@ -65,7 +67,7 @@ class _Classes(Head):
         self._n_classes = n_classes
         self._vocabulary = vocabulary
 
-    def _ids_of(self, labels: Any) -> Any:
+    def _ids_of(self, labels: NestedTensors) -> Any:
         """Returns the numbers of labels, which are words if there is a vocabulary."""
         if self._vocabulary is None:
             if not (labels.dtype.is_integer or labels.dtype.is_floating or labels.dtype.is_bool):
@@ -75,7 +77,7 @@ class _Classes(Head):
             raise ValueError(f"Labels dtype should be string if there is a vocabulary. Instead got {labels.dtype.name}")
         return index_table_from_tensor(list(self._vocabulary), name="class_id_lookup").lookup(labels)
 
-    def _classes_of(self, ids: Any) -> Any:
+    def _classes_of(self, ids: TensorLike) -> Any:
         """Returns classes as strings."""
         if self._vocabulary is None:
             return as_string(ids, name="str_classes")
@@ -118,7 +120,7 @@ class BinaryClassHead(_Classes):
         ids = cast(self._ids_of(with_last_dimension(labels, 1)), dtypes.float32)
         return _below(ids, 2.0)
 
-    def _unweighted(self, labels: Any, logits: Tensor) -> Tensor:
+    def _unweighted(self, labels: NestedTensors, logits: Tensor) -> Tensor:
         return sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
 
     def _all_predictions(self, logits: Tensor) -> dict[Any, Any]:
@@ -138,7 +140,9 @@ class BinaryClassHead(_Classes):
         at = [_AT_THRESHOLD.format(kind, t) for t in self._thresholds for kind in ("accuracy", "precision", "recall")]
         return [*_BINARY_KEYS, *at]
 
-    def _metric_pairs(self, labels: Any, logits: Tensor, weights: Any, unweighted: Tensor) -> dict[str, Pair]:
+    def _metric_pairs(
+        self, labels: NestedTensors, logits: Tensor, weights: TensorLike, unweighted: Tensor
+    ) -> dict[str, Pair]:
         weights = broadcast_weights(weights)
         logistic = sigmoid(logits)
         ids = cast(greater(logits, 0.0), dtypes.int64)
@@ -187,14 +191,14 @@ class MultiClassHead(_Classes):
         self._set_classes(n_classes, label_vocabulary)
         self._logits_dimension = n_classes
 
-    def _checked_labels(self, labels: Any, logits: Tensor) -> Any:
+    def _checked_labels(self, labels: NestedTensors, logits: Tensor) -> Any:
         require_labels(labels)
         tensor = convert_to_tensor(labels)
         if self._vocabulary is None and not tensor.dtype.is_integer:
             raise ValueError(f"Labels dtype should be integer. Instead got {tensor.dtype.name}")
         return _below(cast(self._ids_of(with_last_dimension(tensor, 1)), dtypes.int64), self._n_classes)
 
-    def _unweighted(self, labels: Any, logits: Tensor) -> Tensor:
+    def _unweighted(self, labels: NestedTensors, logits: Tensor) -> Tensor:
         losses = sparse_softmax_cross_entropy_with_logits(labels=squeeze(labels, [-1]), logits=logits)
         return expand_dims(losses, -1)
 
@@ -211,7 +215,9 @@ class MultiClassHead(_Classes):
     def _metric_keys(self) -> list[str]:
         return ["accuracy", AVERAGE_LOSS_KEY]
 
-    def _metric_pairs(self, labels: Any, logits: Tensor, weights: Any, unweighted: Tensor) -> dict[str, Pair]:
+    def _metric_pairs(
+        self, labels: NestedTensors, logits: Tensor, weights: TensorLike, unweighted: Tensor
+    ) -> dict[str, Pair]:
         ids = expand_dims(argmax(logits, axis=-1), -1)
         return {"accuracy": accuracy(labels, ids, broadcast_weights(weights))}
 
@@ -264,14 +270,14 @@ class MultiLabelHead(_Classes):
             )
         return key, f"class{key}"
 
-    def _checked_labels(self, labels: Any, logits: Tensor) -> Any:
+    def _checked_labels(self, labels: NestedTensors, logits: Tensor) -> Any:
         require_labels(labels)
         if isinstance(labels, SparseTensor):
             ids = SparseTensor(labels.indices, cast(self._ids_of(labels.values), dtypes.int64), labels.dense_shape)
             return cast(sparse_to_indicator(ids, self._n_classes), dtypes.float32)
         return cast(with_last_dimension(labels, self._n_classes), dtypes.float32)
 
-    def _unweighted(self, labels: Any, logits: Tensor) -> Tensor:
+    def _unweighted(self, labels: NestedTensors, logits: Tensor) -> Tensor:
         return reduce_mean(sigmoid_cross_entropy_with_logits(labels=labels, logits=logits), axis=-1, keepdims=True)
 
     def _all_predictions(self, logits: Tensor) -> dict[Any, Any]:
@@ -283,7 +289,9 @@ class MultiLabelHead(_Classes):
         single = [f"{kind}/{name}" for _, name in self._single for kind in kinds]
         return ["auc", "auc_precision_recall", AVERAGE_LOSS_KEY, *at, *single]
 
-    def _metric_pairs(self, labels: Any, logits: Tensor, weights: Any, unweighted: Tensor) -> dict[str, Pair]:
+    def _metric_pairs(
+        self, labels: NestedTensors, logits: Tensor, weights: TensorLike, unweighted: Tensor
+    ) -> dict[str, Pair]:
         weights = broadcast_weights(weights)
         probabilities = sigmoid(logits)
         pairs = _areas(labels, probabilities, weights) | _at_thresholds(
@@ -306,7 +314,7 @@ class MultiLabelHead(_Classes):
         }
 
 
-def checked_thresholds(thresholds: Any) -> tuple[float, ...]:
+def checked_thresholds(thresholds: Iterable[float] | None) -> tuple[float, ...]:
     """Returns thresholds of probabilities; raises ValueError if one is not between 0 and 1."""
     for threshold in thresholds or ():
         if not 0.0 < threshold < 1.0:
@@ -314,7 +322,7 @@ def checked_thresholds(thresholds: Any) -> tuple[float, ...]:
     return tuple(thresholds or ())
 
 
-def _below(ids: Any, limit: Any) -> Any:
+def _below(ids: Tensor, limit: float) -> Any:
     """Returns the numbers of classes, after a check of each batch that they are below a limit and not negative."""
     checks = [
         assert_less(ids, cast(limit, ids.dtype), message="Labels must be less than n_classes"),
@@ -324,7 +332,7 @@ def _below(ids: Any, limit: Any) -> Any:
         return identity(ids)
 
 
-def _baseline(label_mean: Any) -> Any:
+def _baseline(label_mean: Tensor) -> Any:
     return maximum(label_mean, 1.0 - label_mean)
 
 
@@ -337,7 +345,9 @@ def _areas(labels: Any, probabilities: Any, weights: Any) -> dict[str, Pair]:
     }
 
 
-def _at_thresholds(thresholds: Sequence[float], labels: Any, probabilities: Any, weights: Any) -> dict[str, Pair]:
+def _at_thresholds(
+    thresholds: Sequence[float], labels: NestedTensors, probabilities: TensorLike, weights: TensorLike
+) -> dict[str, Pair]:
     pairs = {}
     for threshold in thresholds:
         above = cast(greater(probabilities, threshold), dtypes.float32)

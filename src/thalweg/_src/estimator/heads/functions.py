@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from thalweg._src.base.errors import require_members
@@ -12,17 +12,19 @@ from thalweg._src.estimator.heads.base import Head
 from thalweg._src.estimator.heads.classification import BinaryClassHead, MultiClassHead, MultiLabelHead
 from thalweg._src.estimator.heads.multi_head import MultiHead
 from thalweg._src.estimator.heads.regression import LogisticRegressionHead, PoissonRegressionHead, RegressionHead
+from thalweg._src.training.nn.feature_columns.base import DenseColumn
 from thalweg._src.training.nn.losses import Reduction
 from thalweg._src.training.optimizers.clipping import clip_by_global_norm
 from thalweg._src.training.optimizers.optimizer import Optimizer
 from thalweg._src.training.optimizers.wrapping import WrappingOptimizer
+from thalweg._src.training.variables.variables import Variable
 
 _MEAN = Reduction.SUM_OVER_BATCH_SIZE
 
 
 @export("contrib.estimator.binary_classification_head")
 def binary_classification_head(
-    weight_column: Any = None,
+    weight_column: str | DenseColumn | None = None,
     thresholds: Sequence[float] | None = None,
     label_vocabulary: Sequence[str] | None = None,
     loss_reduction: str = _MEAN,
@@ -36,7 +38,7 @@ def binary_classification_head(
 @export("contrib.estimator.multi_class_head")
 def multi_class_head(
     n_classes: int,
-    weight_column: Any = None,
+    weight_column: str | DenseColumn | None = None,
     label_vocabulary: Sequence[str] | None = None,
     loss_reduction: str = _MEAN,
     loss_fn: Callable[..., Any] | None = None,
@@ -49,7 +51,7 @@ def multi_class_head(
 @export("contrib.estimator.multi_label_head")
 def multi_label_head(
     n_classes: int,
-    weight_column: Any = None,
+    weight_column: str | DenseColumn | None = None,
     thresholds: Sequence[float] | None = None,
     label_vocabulary: Sequence[str] | None = None,
     loss_reduction: str = _MEAN,
@@ -72,7 +74,7 @@ def multi_label_head(
 
 @export("contrib.estimator.regression_head")
 def regression_head(
-    weight_column: Any = None,
+    weight_column: str | DenseColumn | None = None,
     label_dimension: int = 1,
     loss_reduction: str = _MEAN,
     loss_fn: Callable[..., Any] | None = None,
@@ -85,7 +87,7 @@ def regression_head(
 
 @export("contrib.estimator.poisson_regression_head")
 def poisson_regression_head(
-    weight_column: Any = None,
+    weight_column: str | DenseColumn | None = None,
     label_dimension: int = 1,
     loss_reduction: str = _MEAN,
     compute_full_loss: bool = True,
@@ -96,7 +98,9 @@ def poisson_regression_head(
 
 
 @export("contrib.estimator.logistic_regression_head")
-def logistic_regression_head(weight_column: Any = None, loss_reduction: str = _MEAN, name: str | None = None) -> Head:
+def logistic_regression_head(
+    weight_column: str | DenseColumn | None = None, loss_reduction: str = _MEAN, name: str | None = None
+) -> Head:
     """Returns a head for probabilities, a `tf.estimator.LogisticRegressionHead`."""
     return LogisticRegressionHead(weight_column, loss_reduction, name)
 
@@ -115,19 +119,21 @@ def multi_head(**arguments: Any) -> Head:
 class _ClippingOptimizer(WrappingOptimizer):
     """Scales gradients together to a norm before it applies them."""
 
-    def __init__(self, opt: Optimizer, clip_norm: Any) -> None:
+    def __init__(self, opt: Optimizer, clip_norm: float) -> None:
         require_members("optimizer", opt, "an optimizer", "get_name", "compute_gradients")
         super().__init__(opt, f"ClippingOptimizer{opt.get_name()}")
         self._clip_norm = clip_norm
 
-    def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: str | None = None) -> Any:
+    def apply_gradients(
+        self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Variable | None = None, name: str | None = None
+    ) -> Any:
         gradients, variables = zip(*grads_and_vars)
         clipped, _ = clip_by_global_norm(list(gradients), self._clip_norm)
         return self._opt.apply_gradients(list(zip(clipped, variables)), global_step, name)
 
 
 @export("contrib.estimator.clip_gradients_by_norm")
-def clip_gradients_by_norm(optimizer: Optimizer, clip_norm: Any) -> Optimizer:
+def clip_gradients_by_norm(optimizer: Optimizer, clip_norm: float) -> Optimizer:
     """Returns an optimizer that scales gradients to a global norm of at most `clip_norm`, and applies them by another.
 
     Args:

@@ -14,7 +14,9 @@ from thalweg._src.estimator.spec import LOSS_KEY
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.ops.math import add_n
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.training.nn.metrics.means import mean
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 from thalweg._src.training.nn.summaries import scalar
 
 
@@ -48,7 +50,7 @@ class MultiHead(Head):
         self._logits_dimension = {str(head.name): head.logits_dimension for head in heads}
         (self._loss_reduction,) = reductions
 
-    def _split(self, logits: Any) -> dict[str, Any]:
+    def _split(self, logits: NestedTensors) -> dict[str, Any]:
         """Returns the logits of each head; a tensor has them one after the other in its last dimension."""
         if isinstance(logits, Mapping):
             missing = sorted({str(head.name) for head in self._heads} - set(logits))
@@ -65,12 +67,14 @@ class MultiHead(Head):
             first += size
         return head_logits
 
-    def _label(self, labels: Any, head: Head) -> Any:
+    def _label(self, labels: NestedTensors, head: Head) -> Any:
         if not isinstance(labels, Mapping) or head.name not in labels:
             raise ValueError(f"labels must be a dict with an entry for the head {head.name!r}, received {labels!r}")
         return labels[head.name]
 
-    def _losses(self, labels: Any, logits: Any, features: Any, mode: Any) -> dict[str, Tensor]:
+    def _losses(
+        self, labels: NestedTensors, logits: NestedTensors, features: NestedTensors, mode: str | None
+    ) -> dict[str, Tensor]:
         head_logits = self._split(logits)
         return {
             str(head.name): head.loss(self._label(labels, head), head_logits[str(head.name)], features, mode)
@@ -78,7 +82,12 @@ class MultiHead(Head):
         }
 
     def loss(
-        self, labels: Any, logits: Any, features: Any = None, mode: str | None = None, regularization_losses: Any = None
+        self,
+        labels: NestedTensors,
+        logits: NestedTensors,
+        features: NestedTensors = None,
+        mode: str | None = None,
+        regularization_losses: Sequence[Any] | None = None,
     ) -> Tensor:
         """Returns the weighted sum of the losses of all heads, with the penalties."""
         losses = self._losses(labels, logits, features, mode)
@@ -87,7 +96,7 @@ class MultiHead(Head):
             scalar(f"{LOSS_KEY}/{name}", loss)
         return add_n([*weighted, *(regularization_losses or ())])
 
-    def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, Any]:
+    def predictions(self, logits: NestedTensors, keys: Sequence[str] | None = None) -> dict[Any, Any]:
         """Returns the predictions by pairs of head and name."""
         head_logits = self._split(logits)
         return {
@@ -97,7 +106,7 @@ class MultiHead(Head):
             if keys is None or key in keys
         }
 
-    def metrics(self, regularization_losses: Any = None) -> dict[str, Any]:
+    def metrics(self, regularization_losses: Sequence[Any] | None = None) -> dict[str, Any]:
         """Returns the metrics of all heads, and the mean of each one's loss."""
         metrics: dict[str, Any] = {}
         for head in self._heads:
@@ -110,11 +119,11 @@ class MultiHead(Head):
     def update_metrics(
         self,
         eval_metrics: Mapping[str, Any],
-        features: Any,
-        logits: Any,
-        labels: Any,
+        features: NestedTensors,
+        logits: NestedTensors,
+        labels: NestedTensors,
         mode: str | None = None,
-        regularization_losses: Any = None,
+        regularization_losses: Sequence[Any] | None = None,
     ) -> dict[str, Any]:
         """Adds a batch to the metrics of all heads, and returns them."""
         head_logits = self._split(logits)
@@ -138,7 +147,7 @@ class MultiHead(Head):
         named = {f"{name}/{key}": value for (name, key), value in predictions.items()}
         return {**outputs, "predict": PredictOutput(named)}
 
-    def _summarize(self, loss: Any, regularization_losses: Any) -> None:
+    def _summarize(self, loss: TensorLike, regularization_losses: Sequence[Any] | None) -> None:
         scalar(LOSS_KEY, loss)
         if regularization_losses:
             scalar("regularization_loss", add_n(list(regularization_losses)))

@@ -15,7 +15,10 @@ from thalweg._src.graph.ops.cast import cast
 from thalweg._src.graph.ops.cross_entropy import log_poisson_loss, sigmoid_cross_entropy_with_logits
 from thalweg._src.graph.ops.math import exp, sigmoid, squared_difference
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
+from thalweg._src.training.nn.feature_columns.base import DenseColumn
 from thalweg._src.training.nn.metrics.means import mean
+from thalweg._src.training.nn.rnn.sizes import NestedTensors
 
 
 @export("estimator.RegressionHead")
@@ -41,11 +44,11 @@ class RegressionHead(Head):
         self._logits_dimension = label_dimension
         self._inverse_link_fn = inverse_link_fn
 
-    def _checked_labels(self, labels: Any, logits: Tensor) -> Any:
+    def _checked_labels(self, labels: NestedTensors, logits: Tensor) -> Any:
         require_labels(labels)
         return cast(with_last_dimension(labels, self._logits_dimension), dtypes.float32)
 
-    def _unweighted(self, labels: Any, logits: Tensor) -> Tensor:
+    def _unweighted(self, labels: NestedTensors, logits: Tensor) -> Tensor:
         return squared_difference(logits, labels)
 
     def _predicted(self, logits: Tensor) -> Any:
@@ -58,7 +61,9 @@ class RegressionHead(Head):
     def _metric_keys(self) -> list[str]:
         return [AVERAGE_LOSS_KEY, "prediction/mean", "label/mean"]
 
-    def _metric_pairs(self, labels: Any, logits: Tensor, weights: Any, unweighted: Tensor) -> dict[str, Pair]:
+    def _metric_pairs(
+        self, labels: NestedTensors, logits: Tensor, weights: TensorLike, unweighted: Tensor
+    ) -> dict[str, Pair]:
         weights = broadcast_weights(weights)
         return {"prediction/mean": mean(self._predicted(logits), weights), "label/mean": mean(labels, weights)}
 
@@ -83,7 +88,7 @@ class PoissonRegressionHead(RegressionHead):
     def __init__(
         self,
         label_dimension: int = 1,
-        weight_column: Any = None,
+        weight_column: str | DenseColumn | None = None,
         loss_reduction: str = "sum_over_batch_size",
         compute_full_loss: bool = True,
         name: str | None = None,
@@ -91,7 +96,7 @@ class PoissonRegressionHead(RegressionHead):
         super().__init__(label_dimension, weight_column, loss_reduction, inverse_link_fn=exp, name=name)
         self._compute_full_loss = compute_full_loss
 
-    def _unweighted(self, labels: Any, logits: Tensor) -> Tensor:
+    def _unweighted(self, labels: NestedTensors, logits: Tensor) -> Tensor:
         return log_poisson_loss(labels, logits, compute_full_loss=self._compute_full_loss)
 
 
@@ -104,9 +109,12 @@ class LogisticRegressionHead(RegressionHead):
     """
 
     def __init__(
-        self, weight_column: Any = None, loss_reduction: str = "sum_over_batch_size", name: str | None = None
+        self,
+        weight_column: str | DenseColumn | None = None,
+        loss_reduction: str = "sum_over_batch_size",
+        name: str | None = None,
     ) -> None:
         super().__init__(1, weight_column, loss_reduction, inverse_link_fn=sigmoid, name=name)
 
-    def _unweighted(self, labels: Any, logits: Tensor) -> Tensor:
+    def _unweighted(self, labels: NestedTensors, logits: Tensor) -> Tensor:
         return sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
