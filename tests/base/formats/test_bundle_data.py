@@ -153,7 +153,7 @@ def clocks(monkeypatch):
     """Lets a test say what time it is, how long the writer and how long the process has worked."""
     now = [0.0, 0.0, 0.0]
     monkeypatch.setattr(checkpoint_writers, "_clocks", lambda: tuple(now))
-    monkeypatch.setattr(checkpoint_writers, "_cores", lambda: 4)
+    monkeypatch.setattr(checkpoint_writers, "usable_cores", lambda: 4)
     return now
 
 

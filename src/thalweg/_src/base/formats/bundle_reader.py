@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import struct
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +18,7 @@ from thalweg._src.base.formats.bundle_data import DataFile
 from thalweg._src.base.formats.crc32c import combine, crc32c, mask
 from thalweg._src.base.formats.slices import Extent, Slice
 from thalweg._src.base.formats.table import Damaged, read_varint
+from thalweg._src.base.processes import usable_cores
 
 Array = np.ndarray[Any, Any]
 _CHUNK = 1 << 24
@@ -276,8 +276,8 @@ class BundleReader:
 
     def _threads(self) -> ThreadPoolExecutor:
         if self._executor is None:
-            cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-            self._executor = ThreadPoolExecutor(min(cores + 1, _READERS), "reading")  # one of them waits for the disk
+            threads = min(usable_cores() + 1, _READERS)  # one of them waits for the disk
+            self._executor = ThreadPoolExecutor(threads, "reading")
         return self._executor
 
     def _verify(self, key: bytes, entry: Entry) -> None:

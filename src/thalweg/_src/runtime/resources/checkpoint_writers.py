@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import queue
 import re
 import threading
@@ -10,6 +9,7 @@ import time
 from collections.abc import Callable
 
 from thalweg._src.base import errors
+from thalweg._src.base.processes import usable_cores
 
 _SHARD_FILE = re.compile(r"(.*)_temp_[0-9a-f]+/part-\d{5}-of-\d{5}$", re.DOTALL)
 _CPU_SHARE = 1 / 20  # of a core, for a save that no caller waits for
@@ -64,7 +64,7 @@ class BackgroundWriter:
         training leaves cores idle, or if a caller (or the exit of the process) waits for the checkpoint.
         """
         elapsed, worked, used = (clock - since for clock, since in zip(_clocks(), self._since))
-        if _cores() - (used - worked) / max(elapsed, 1e-6) < _IDLE_CORES and threading.main_thread().is_alive():
+        if usable_cores() - (used - worked) / max(elapsed, 1e-6) < _IDLE_CORES and threading.main_thread().is_alive():
             self._unthrottled.wait(worked / _CPU_SHARE - elapsed)
         self._since = _clocks()
 
@@ -94,10 +94,6 @@ class BackgroundWriter:
 def _clocks() -> tuple[float, float, float]:
     """Returns wall-clock time, the CPU time of this thread, and that of the process."""
     return time.monotonic(), time.thread_time(), time.process_time()
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _Intercepting:
