@@ -65,8 +65,8 @@ def test_updates_are_a_transaction_with_two_phases():
     assert {devices[node] for node in begun} == {TASKS[0] + CPU, TASKS[1] + CPU}
     assert devices[prepare] == devices[end] == TASKS[1] + CPU and devices[commit] == TASKS[0] + CPU
     for update in of_type(step, "AssignAddVariableOp"):
-        (own,) = [node for node in begun if devices[node] == devices[update]]
-        assert own in update.controls
+        (transaction,) = [node for node in begun if devices[node] == devices[update]]
+        assert transaction in update.controls
         assert update in (commit if devices[update] == TASKS[0] + CPU else prepare).controls
     assert prepare in [output.node for output in commit.inputs]  # commits when all have prepared
     assert commit in [output.node for output in end.inputs]

@@ -39,7 +39,7 @@ def test_all_outputs_of_a_node_become_constants():
         s/0 = Const([1.0])
         s/1 = Const([2.0])
         -> s/0, s/1"""
-    assert same(folded([], pieces), expected)
+    assert same(folded([], pieces), expected, in_order=False)
 
 
 def test_static_shapes_of_values_that_are_not_constant():
@@ -50,7 +50,7 @@ def test_static_shapes_of_values_that_are_not_constant():
         size = Const(6)
         rank = Const(2)
         -> shape, size, rank"""
-    assert same(folded([x], fetches), expected.replace("        shape", "        _arg_x_0 = _Arg()\n        shape", 0))
+    assert same(folded([x], fetches), expected)
     same_values(fetches, {x: np.zeros((2, 3))})
 
 

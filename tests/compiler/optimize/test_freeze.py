@@ -9,14 +9,14 @@ IMAGES = np.random.default_rng(1).normal(size=(3, 9, 8, 4)).astype(np.float32)
 
 
 def config(freezes):
-    found = tf.ConfigProto(device_count={"GPU": 0})  # whose variables stay where they are
-    found.experimental.freeze_variables = freezes
-    return found
+    proto = tf.ConfigProto(device_count={"GPU": 0})  # whose variables stay where they are
+    proto.experimental.freeze_variables = freezes
+    return proto
 
 
 def values(build, feed=IMAGES):
     """Returns the program and the result of a network, with and without freezing."""
-    found = []
+    results = []
     for freezes in (False, True):
         with tf.Graph().as_default():
             tf.set_random_seed(1)
@@ -24,15 +24,15 @@ def values(build, feed=IMAGES):
             y = build(x)
             with tf.Session(config=config(freezes)) as session:
                 session.run(tf.global_variables_initializer())
-                found.append((session.show_program(y, {x: feed}), session.run(y, {x: feed})))
-    return found
+                results.append((session.show_program(y, {x: feed}), session.run(y, {x: feed})))
+    return results
 
 
 def normalized(x, fused=True):
     random = tf.random_uniform_initializer(0.5, 2.0)
     initializers = dict.fromkeys(("gamma", "beta", "moving_mean", "moving_variance"), random)
     return tf.layers.batch_normalization(
-        x, fused=fused, **{f"{name}_initializer": each for name, each in initializers.items()}
+        x, fused=fused, **{f"{name}_initializer": initializer for name, initializer in initializers.items()}
     )
 
 
@@ -51,8 +51,8 @@ def depthwise(x):
     ],
 )
 def test_batch_normalization_becomes_part_of_a_convolution(build):
-    (_, expected), (program, found) = values(build)
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    (_, expected), (program, value) = values(build)
+    np.testing.assert_allclose(value, expected, rtol=1e-4, atol=1e-5)
     assert "by_moments" not in program
     assert "read_" not in program
 
@@ -66,17 +66,17 @@ def test_batch_normalization_becomes_part_of_a_convolution(build):
     ],
 )
 def test_other_batch_normalization_stays(build):
-    (_, expected), (program, found) = values(build)
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    (_, expected), (program, value) = values(build)
+    np.testing.assert_allclose(value, expected, rtol=1e-4, atol=1e-5)
     assert "by_moments" in program and "read_" not in program
 
 
 def test_nan_and_infinity_pass_a_frozen_network():
     images = IMAGES.copy()
     images[0, 4, 4, 1], images[1, 4, 4, 1] = np.nan, np.inf
-    (_, expected), (_, found) = values(lambda x: tf.nn.relu(tf.layers.conv2d(x, 5, 3, activation=tf.nn.relu)), images)
-    np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
-    np.testing.assert_allclose(found[2], expected[2], rtol=1e-4, atol=1e-5)
+    (_, expected), (_, value) = values(lambda x: tf.nn.relu(tf.layers.conv2d(x, 5, 3, activation=tf.nn.relu)), images)
+    np.testing.assert_array_equal(np.isnan(value), np.isnan(expected))
+    np.testing.assert_allclose(value[2], expected[2], rtol=1e-4, atol=1e-5)
 
 
 def test_loops_and_matrix_products_read_constants():
@@ -85,8 +85,8 @@ def test_loops_and_matrix_products_read_constants():
         flat = tf.reshape(x, [-1, 4])
         return tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, tf.matmul(y, weights)), [0, flat])[1]
 
-    (_, expected), (program, found) = values(build)
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    (_, expected), (program, value) = values(build)
+    np.testing.assert_allclose(value, expected, rtol=1e-4, atol=1e-5)
     assert "read_" not in program
 
 
@@ -114,10 +114,10 @@ def test_the_filter_of_a_frozen_graph_is_packed_once():
         y = tf.nn.conv2d(x, np.random.default_rng(2).normal(size=(3, 3, 4, 5)).astype(np.float32), 1, "SAME")
         with tf.Session(config=config(False)) as session:
             assert "convolution_pointwise" in session.show_program(y, {x: IMAGES})
-            found = session.run(y, {x: IMAGES})
+            value = session.run(y, {x: IMAGES})
             assert session.run(y, {x: IMAGES[:0]}).shape == (0, 9, 8, 5)
     with tf.Graph().as_default(), tf.Session() as session:
         filter = tf.placeholder(tf.float32, [3, 3, 4, 5])
         y = tf.nn.conv2d(IMAGES, filter, 1, "SAME")
         expected = session.run(y, {filter: np.random.default_rng(2).normal(size=(3, 3, 4, 5))})
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(value, expected, rtol=1e-4, atol=1e-5)

@@ -170,8 +170,8 @@ def test_cases(count):
     branches = [floats(f"b{i}", lambda a, i=i: [a + float(i)]) for i in range(count)]
     result = case_(index, branches, [x])[0]
     with tf.Session() as session:
-        found = [session.run(result, {index: i, x: 0.0}) for i in range(-2, count + 2)]
-    assert found == [count - 1.0] * 2 + [float(i) for i in range(count)] + [count - 1.0] * 2
+        values = [session.run(result, {index: i, x: 0.0}) for i in range(-2, count + 2)]
+    assert values == [count - 1.0] * 2 + [float(i) for i in range(count)] + [count - 1.0] * 2
 
 
 def test_devices_of_bodies():
@@ -220,8 +220,8 @@ class _Program:
             return tf.tanh(a)
         if kind in ("add", "mul"):
             return tf.tanh(a + b if kind == "add" else a * b)
-        parts = [self._random.randrange(1 << 30) for _ in range(2)]
-        builds = [lambda *inputs, part=part: self._part(part, inputs, depth, functions) for part in parts]
+        terms = [self._random.randrange(1 << 30) for _ in range(2)]
+        builds = [lambda *inputs, term=term: self._part(term, inputs, depth, functions) for term in terms]
         if kind == "call":
             return call(self._function(builds[0], 2), [a, b]).outputs[0] if functions else builds[0](a, b)
         if kind == "if":
@@ -248,8 +248,8 @@ class _Program:
         name = f"f{self._made}_{len(tf.get_default_graph()._functions)}_{abs(id(build))}"
 
         def results(*inputs):
-            found = build(*inputs)
-            return found if isinstance(found, list) else [found]
+            outputs = build(*inputs)
+            return outputs if isinstance(outputs, list) else [outputs]
 
         return floats(name, results, count)
 
@@ -257,11 +257,11 @@ class _Program:
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 1 << 30), st.floats(-2, 2), st.floats(-2, 2))
 def test_random_programs(seed, first, second):
-    found = []
+    values = []
     for functions in (False, True):
         with tf.Graph().as_default(), tf.Session() as session:
             x, y = (tf.placeholder(tf.float32, []) for _ in range(2))
             result = _Program(seed)._part(seed, (x, y), 2, functions)
             grads = tf.gradients(result, [x, y], unconnected_gradients="zero")
-            found.append(session.run([result, *grads], {x: first, y: second}))
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-5, atol=1e-6)
+            values.append(session.run([result, *grads], {x: first, y: second}))
+    np.testing.assert_allclose(values[0], values[1], rtol=1e-5, atol=1e-6)

@@ -36,7 +36,10 @@ def inside(step, index=0):
 
 
 def feed(*placeholders):
-    return {each: RNG.normal(size=[n or BATCH for n in each.shape.as_list()]) * 0.3 for each in placeholders}
+    return {
+        placeholder: RNG.normal(size=[n or BATCH for n in placeholder.shape.as_list()]) * 0.3
+        for placeholder in placeholders
+    }
 
 
 def repeated(body, *initial):

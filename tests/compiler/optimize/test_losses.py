@@ -43,12 +43,12 @@ def test_losses_are_unchanged(kind):
     classes = np.array([2, 0, 1, 1])
     feed = {logits: rng.normal(size=(4, 3)), labels: np.eye(3)[classes] if kind == "dense" else classes}
     with tf.Session() as session:
-        alone, (with_gradient, found) = session.run(loss, feed), session.run([loss, gradient], feed)
+        alone, (with_gradient, value) = session.run(loss, feed), session.run([loss, gradient], feed)
     shifted = np.exp(feed[logits] - feed[logits].max(1, keepdims=True))
     chances = shifted / shifted.sum(1, keepdims=True)
     np.testing.assert_allclose(alone, -np.log(chances[range(4), classes]), rtol=1e-5)
     np.testing.assert_allclose(with_gradient, alone, rtol=1e-6)
-    np.testing.assert_allclose(found, chances - np.eye(3)[classes], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(value, chances - np.eye(3)[classes], rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.cpu_only(reason="a GPU does not check what is out of range")

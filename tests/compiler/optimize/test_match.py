@@ -12,8 +12,8 @@ def graph():
     biased = node("biased", "BiasAdd", product, c)
     y = node("y", "Relu", biased)
     nodes = [a, b, c, product, biased, y]
-    for order, each in enumerate(nodes):
-        each.order = order
+    for order, member in enumerate(nodes):
+        member.order = order
     return StepGraph(nodes, [a, b, c], [Output(y, 0)]), nodes
 
 

@@ -23,17 +23,17 @@ def _lowered(fetches, devices=1):
     run_passes(c, passes=STEP_PASSES)
     lower_collectives(c.partitions, is_connected=True)
     all_reduce_buckets.fuse_all_reduce(c.partitions)
-    for part in c.partitions.values():
-        lint(part, "fuse_all_reduce")
+    for graph in c.partitions.values():
+        lint(graph, "fuse_all_reduce")
     return next(iter(c.partitions.values()))
 
 
-def _starts(part):
-    return [node for node in part.nodes if node.type == "_CollectiveStart"]
+def _starts(graph):
+    return [node for node in graph.nodes if node.type == "_CollectiveStart"]
 
 
-def _keys(part):
-    return [node.attrs["instance_keys"] for node in _starts(part)]
+def _keys(graph):
+    return [node.attrs["instance_keys"] for node in _starts(graph)]
 
 
 def _reduced(tensors, **options):
@@ -45,23 +45,23 @@ def test_gradients_are_reduced_in_the_order_of_the_backward_pass():
     weights = [tf.get_variable(f"w{index}", [8, 8]) for index in range(3)]
     for weight in weights:
         x = tf.nn.relu(tf.matmul(x, weight))
-    part = _lowered(_reduced(tf.gradients(x, weights), final_op="Div"))
-    assert _keys(part) == [[2, 1, 0]]
-    begins = [node for node in part.nodes if node.type == "_CollectiveBegin"]
-    assert [node.attrs["count"] for node in begins] == [1] and part.nodes.index(begins[0]) < 3
+    graph = _lowered(_reduced(tf.gradients(x, weights), final_op="Div"))
+    assert _keys(graph) == [[2, 1, 0]]
+    begins = [node for node in graph.nodes if node.type == "_CollectiveBegin"]
+    assert [node.attrs["count"] for node in begins] == [1] and graph.nodes.index(begins[0]) < 3
     assert begins[0].attrs["plan"] == (
         "reduce of instances 2, 1, 0: float32 [8, 8] [8, 8] [8, 8] by Add, Div in a group of 2"
     )
-    waits = [node for node in part.nodes if node.type == "_CollectiveWait"]
+    waits = [node for node in graph.nodes if node.type == "_CollectiveWait"]
     assert [len(node.dtypes) for node in waits] == [3]
 
 
 def test_buckets_are_closed_when_they_are_full(monkeypatch):
     monkeypatch.setattr(all_reduce_buckets, "FIRST_BYTES", 100)
     monkeypatch.setattr(all_reduce_buckets, "BUCKET_BYTES", 200)
-    part = _lowered(_reduced([tf.random_uniform([25]) for _ in range(6)]))
-    assert _keys(part) == [[0], [1, 2], [3, 4], [5]]
-    starts = _starts(part)
+    graph = _lowered(_reduced([tf.random_uniform([25]) for _ in range(6)]))
+    assert _keys(graph) == [[0], [1, 2], [3, 4], [5]]
+    starts = _starts(graph)
     for before, after in pairwise(starts):
         assert before in after.controls
 
@@ -70,10 +70,10 @@ def test_a_bucket_starts_before_what_the_next_one_needs():
     chain = [tf.random_uniform([300_000])]
     for _ in range(3):
         chain.append(tf.sin(chain[-1]))
-    part = _lowered(_reduced(chain))
-    first, *_ = _starts(part)
-    sines = [node for node in part.nodes if node.type == "Sin"]
-    assert part.nodes.index(first) < part.nodes.index(sines[0]) < part.nodes.index(_starts(part)[-1])
+    graph = _lowered(_reduced(chain))
+    first, *_ = _starts(graph)
+    sines = [node for node in graph.nodes if node.type == "Sin"]
+    assert graph.nodes.index(first) < graph.nodes.index(sines[0]) < graph.nodes.index(_starts(graph)[-1])
 
 
 @pytest.mark.parametrize(
@@ -100,8 +100,8 @@ def test_only_a_new_tensor_without_other_uses_is_overwritten(monkeypatch):
     variable = tf.get_variable("v", [300], use_resource=True)
     used = tf.sin(tf.random_uniform([300]))
     values = [tf.cos(variable), variable, used, tf.reshape(tf.cos(variable + 1), [30, 10]), tf.zeros([300])]
-    part = _lowered([*_reduced(values), tf.exp(used)])
-    owned = {node.attrs["instance_keys"][0]: node.attrs["is_owned"] for node in _starts(part)}
+    graph = _lowered([*_reduced(values), tf.exp(used)])
+    owned = {node.attrs["instance_keys"][0]: node.attrs["is_owned"] for node in _starts(graph)}
     assert owned == {0: True, 1: False, 2: False, 3: False, 4: False}
 
 

@@ -9,9 +9,9 @@ VALUE = np.random.default_rng(5).normal(size=[16, 16]).astype(np.float32)
 
 
 def config(lossy=True, cpus=3):
-    made = tf.ConfigProto(device_count={"CPU": cpus, "GPU": 0})
-    made.graph_options.enable_bfloat16_sendrecv = lossy
-    return made
+    proto = tf.ConfigProto(device_count={"CPU": cpus, "GPU": 0})
+    proto.graph_options.enable_bfloat16_sendrecv = lossy
+    return proto
 
 
 def rounded(value):

@@ -58,11 +58,11 @@ def test_nodes_inputs_feeds_and_fetches():
 @pytest.mark.parametrize("build", PROGRAMS, ids=lambda build: build.__name__)
 def test_imported_partitions_give_the_same_results(build, value):
     values, graphs = partitions_of(build, value)
-    parts, fetches, feeds, _ = as_user_graphs(graphs)
-    if len(parts) > 1:  # a _Recv of a user's graph would wait for ever; conformance tests run these
-        assert all(by_name(part) for part in parts)
+    graph_defs, fetches, feeds, _ = as_user_graphs(graphs)
+    if len(graph_defs) > 1:  # a _Recv of a user's graph would wait for ever; conformance tests run these
+        assert all(by_name(graph_def) for graph_def in graph_defs)
         return
-    tf.import_graph_def(parts[0], name="part0")
+    tf.import_graph_def(graph_defs[0], name="part0")
     with tf.Session(config=tf.ConfigProto(device_count={"GPU": 0})) as session:
         again = session.run(fetches, dict.fromkeys(feeds, value))
     for a, b in zip(values, again):

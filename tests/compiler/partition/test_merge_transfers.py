@@ -17,14 +17,14 @@ def cluster():
 def transfers(session, fetches, feeds=()):
     """Returns the number of tensors in each message that a step sends, by source and destination job."""
     executable = session._plan(fetches, tuple(feeds)).executable
-    found = {}
-    for part in executable._parts.values():
-        for partition in part.partitions.values():
+    sizes = {}
+    for task_step in executable._parts.values():
+        for partition in task_step.partitions.values():
             for node in partition.everything():
                 if node.type in ("_Send", "_SendMany"):
                     key = tuple(node.attrs[name][5:].partition("/")[0] for name in ("send_device", "recv_device"))
-                    found.setdefault(key, []).append(len(node.inputs))
-    return {key: sorted(counts) for key, counts in found.items()}
+                    sizes.setdefault(key, []).append(len(node.inputs))
+    return {key: sorted(counts) for key, counts in sizes.items()}
 
 
 def test_variables_and_gradients_of_a_server_are_one_message_each(cluster):
@@ -42,9 +42,9 @@ def test_variables_and_gradients_of_a_server_are_one_message_each(cluster):
             total = sum(v * np.array([1, 2, 3], np.float32) for v in plain)
             plain = [v - 0.1 * 2 * total * np.array([1, 2, 3], np.float32) for v in plain]
         np.testing.assert_allclose(session.run(variables), plain, rtol=1e-5)
-        found = transfers(session, train, [x])
-    assert found["ps", "worker"] == [1, 4], "the variables, and the signal that the step is over"
-    assert len(found["worker", "ps"]) == 1
+        counts = transfers(session, train, [x])
+    assert counts["ps", "worker"] == [1, 4], "the variables, and the signal that the step is over"
+    assert len(counts["worker", "ps"]) == 1
 
 
 def test_large_tensors_are_sent_as_soon_as_they_exist(cluster):

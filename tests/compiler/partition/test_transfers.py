@@ -22,7 +22,7 @@ def transfers(session, fetches, feeds=()):
                 key = tuple(node.attrs[name] for name in ("send_device", "recv_device", "tensor_name"))
                 (sent if node.type == "_Send" else received)[key] += 1
             elif node.type == "_While":
-                stack += [inner for part in node.attrs["region"].graphs() for inner in part.nodes]
+                stack += [inner for graph in node.attrs["region"].graphs() for inner in graph.nodes]
     assert sent == received
     assert not sent or set(sent.values()) == {1}
     return sent

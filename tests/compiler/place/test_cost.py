@@ -104,8 +104,8 @@ def stats(*rows):
     """Returns the statistics of a step: (device, node, type, microseconds)."""
     metadata = tf.RunMetadata()
     for device, name, kind, micros in rows:
-        part = metadata.step_stats.dev_stats.add(device=device)
-        part.node_stats.add(node_name=name, timeline_label=f"{name} = {kind}(x)", all_end_rel_micros=micros)
+        device_stats = metadata.step_stats.dev_stats.add(device=device)
+        device_stats.node_stats.add(node_name=name, timeline_label=f"{name} = {kind}(x)", all_end_rel_micros=micros)
     return metadata.step_stats
 
 

@@ -119,8 +119,8 @@ def test_a_session_raises_the_error():
     with tf.colocate_with(a.op):
         b = tf.negative(a, name="b")
     b.op._set_device("/cpu:3")
-    wanted = pytest.raises(
+    error = pytest.raises(
         tf.errors.InvalidArgumentError, match=r"(?s)Cannot colocate.*'b' \(Neg\) requests /device:CPU:3"
     )
-    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2, "GPU": 0})) as session, wanted:
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2, "GPU": 0})) as session, error:
         session.run(b)

@@ -94,8 +94,8 @@ def test_local_search_improves_on_its_start():
     rng = np.random.default_rng(3)
     fetches, feeds, times = layered(rng, 8, 5)
     problem = problem_of(fetches, feeds, times, devices=3, latency=1.0)
-    found = problem.time(local_search(problem))
-    assert found < min(decide(problem, name).schedule.finish for name in ("single", "greedy", "critical_path"))
+    seconds = problem.time(local_search(problem))
+    assert seconds < min(decide(problem, name).schedule.finish for name in ("single", "greedy", "critical_path"))
 
 
 def test_a_larger_learning_budget_improves_the_placement():
@@ -210,8 +210,8 @@ def test_clusters_hold_each_group_once():
     fetches, feeds, times = layered(np.random.default_rng(2), 20, 10)
     problem = problem_of(fetches, feeds, times)
     for count in (1, 8, 1000):
-        found = clusters(problem, count)
-        assert sorted(i for cluster in found for i in cluster) == [group.index for group in problem.groups]
+        sets = clusters(problem, count)
+        assert sorted(i for cluster in sets for i in cluster) == [group.index for group in problem.groups]
     assert len(clusters(problem, 8)) < len(problem.groups) / 2
 
 
@@ -329,8 +329,8 @@ def test_steps_with_loops_and_branches_run_the_same_wherever_they_are(name):
                 if placer == "":
                     expected.append(got)
                 else:
-                    for ours, wanted in zip(got, expected[int(value < 0)]):
-                        np.testing.assert_allclose(ours, wanted, rtol=1e-6)
+                    for ours, value_there in zip(got, expected[int(value < 0)]):
+                        np.testing.assert_allclose(ours, value_there, rtol=1e-6)
 
 
 def test_state_stays_where_the_first_step_put_it():

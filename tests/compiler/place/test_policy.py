@@ -163,8 +163,8 @@ def test_a_placement_is_learned_from_steps_saved_and_used(tmp_path):
     feeds, path = {x: np.ones([16, 8])}, str(tmp_path / "policy.json")
     policy = learn_placement(train, feeds, config_with(), path=path, trials=4, heats=1, seconds=0.001)
     assert policy.measured > 0 and policy.placement["one/kernel"] in CPU[:2]
-    wanted = dict.fromkeys(policy.placement, CPU[1])
-    (tmp_path / "mine.json").write_text(json.dumps({"placement": wanted}))
+    second_device = dict.fromkeys(policy.placement, CPU[1])
+    (tmp_path / "mine.json").write_text(json.dumps({"placement": second_device}))
     values = []
     for name in ("", path, str(tmp_path / "mine.json")):
         with tf.Session(config=config_with(name)) as session:

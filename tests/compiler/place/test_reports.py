@@ -55,8 +55,8 @@ def test_the_default_placer_and_a_single_device_are_explained():
 
 def test_an_unknown_placer_is_an_error_that_lists_the_registered_ones():
     x, y = two_towers()
-    wanted = pytest.raises(tf.errors.InvalidArgumentError, match=r"(?s)'gready'.*one of first, single")
-    with session_with("gready") as session, wanted:
+    error = pytest.raises(tf.errors.InvalidArgumentError, match=r"(?s)'gready'.*one of first, single")
+    with session_with("gready") as session, error:
         session.run(y, {x: np.eye(256)})
 
 
@@ -133,11 +133,11 @@ def test_a_traced_step_in_tensorboard_names_devices(tmp_path):
         writer.add_run_metadata(metadata, "step 1", 1)
     events = accumulator.EventAccumulator(str(tmp_path))
     events.Reload()
-    parts = {
-        part.device: {n.node_name for n in part.node_stats}
-        for part in events.RunMetadata("step 1").step_stats.dev_stats
+    all_stats = {
+        device_stats.device: {n.node_name for n in device_stats.node_stats}
+        for device_stats in events.RunMetadata("step 1").step_stats.dev_stats
     }
-    assert set(parts) == set(CPU[:2]) and "asked" in parts[CPU[1]]
+    assert set(all_stats) == set(CPU[:2]) and "asked" in all_stats[CPU[1]]
 
 
 def test_a_large_graph_is_drawn_without_names(tmp_path):

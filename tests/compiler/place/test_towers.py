@@ -13,10 +13,10 @@ LABELS = (X.sum(1) > 0).astype(np.int32)
 
 def config(**options):
     """Returns a configuration with two GPUs of 4 GiB each, enough for the workspaces of cuBLAS."""
-    made = tf.ConfigProto(**options)
-    virtual = made.gpu_options.experimental.virtual_devices.add()
+    proto = tf.ConfigProto(**options)
+    virtual = proto.gpu_options.experimental.virtual_devices.add()
     virtual.memory_limit_mb.extend([4096, 4096])
-    return made
+    return proto
 
 
 @pytest.fixture(autouse=True)

@@ -16,10 +16,10 @@ class Watch(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         result = func(*args, **(kwargs or {}))
-        given = {t.untyped_storage()._cdata for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)}
+        storages = {t.untyped_storage()._cdata for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)}
         self._live = {key: held for key, held in self._live.items() if not held[0].expired()}
         for tensor in tree_leaves(result):
-            if isinstance(tensor, torch.Tensor) and tensor.untyped_storage()._cdata not in given:
+            if isinstance(tensor, torch.Tensor) and tensor.untyped_storage()._cdata not in storages:
                 storage = tensor.untyped_storage()
                 self._live[storage._cdata] = (StorageWeakRef(storage), storage.nbytes())
         self.peak = max(self.peak, sum(size for _, size in self._live.values()))

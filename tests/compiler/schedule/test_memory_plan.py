@@ -17,10 +17,10 @@ MB = 1 << 20
 
 
 def config(cpus=2, **limits):
-    made = tf.ConfigProto(device_count={"CPU": cpus, "GPU": 0})
+    proto = tf.ConfigProto(device_count={"CPU": cpus, "GPU": 0})
     for name, megabytes in limits.items():
-        made.experimental.memory_limit_in_mb[f"/cpu:{name[-1]}"] = megabytes
-    return made
+        proto.experimental.memory_limit_in_mb[f"/cpu:{name[-1]}"] = megabytes
+    return proto
 
 
 def parts_of(fetches, feeds=(), targets=()):
@@ -88,15 +88,15 @@ def test_deferred_receives_change_no_value():
 
 def test_small_tensors_and_steps_with_queues_are_not_deferred():
     x, y = layers_with_weights_elsewhere(size=64)
-    parts = parts_of([y], [x])
-    assert plan_memory(parts).notes == []
-    assert not any(node.controls for part in parts.values() for node in part.nodes if node.type == "_Recv")
+    partitions = parts_of([y], [x])
+    assert plan_memory(partitions).notes == []
+    assert not any(node.controls for graph in partitions.values() for node in graph.nodes if node.type == "_Recv")
     queue = tf.FIFOQueue(3, [tf.float32])
     with tf.variable_scope("other"):
         x, y = layers_with_weights_elsewhere()
-    parts = parts_of([y, queue.dequeue()], [x])
-    assert plan_memory(parts).notes == []  # reordering around a queue could deadlock
-    assert not any(node.controls for part in parts.values() for node in part.nodes if node.type == "_Recv")
+    partitions = parts_of([y, queue.dequeue()], [x])
+    assert plan_memory(partitions).notes == []  # reordering around a queue could deadlock
+    assert not any(node.controls for graph in partitions.values() for node in graph.nodes if node.type == "_Recv")
 
 
 def test_receives_on_the_critical_path_are_not_deferred():
@@ -105,8 +105,8 @@ def test_receives_on_the_critical_path_are_not_deferred():
         a = tf.random_uniform([1 << 20])
     with tf.device("/cpu:1"):
         b = tf.reduce_sum(tf.sin(a))
-    parts = parts_of([b])
-    assert plan_memory(parts).notes == []
+    partitions = parts_of([b])
+    assert plan_memory(partitions).notes == []
 
 
 # -- limits -----------------------------------------------------------------------------------------------------------
@@ -174,8 +174,8 @@ def test_too_little_memory_is_an_error_before_anything_runs():
 def test_unknown_dimensions_are_reported_as_an_assumption():
     x = tf.placeholder(tf.float32, [None, 1 << 18], name="x")
     y = tf.sin(x) + 1.0
-    wanted = pytest.raises(tf.errors.ResourceExhaustedError, match="unknown dimensions are assumed to be 32")
-    with tf.Session(config=config(1, cpu0=1)) as session, wanted:
+    error = pytest.raises(tf.errors.ResourceExhaustedError, match="unknown dimensions are assumed to be 32")
+    with tf.Session(config=config(1, cpu0=1)) as session, error:
         session.run(y, {x: np.zeros([1, 1 << 18])})
 
 
@@ -198,8 +198,8 @@ def random_graph(seed):
         a, b = (values[rng.integers(len(values))] for _ in range(2))
         with tf.device(f"/cpu:{rng.integers(3)}"):
             size = sizes[rng.integers(3)]
-            made = tf.tanh(tf.reduce_mean(a) + tf.reduce_sum(b[:7])) if i % 3 else tf.reduce_max(tf.sin(a)) - b[0]
-            values.append(tf.fill([size], made) * tf.cast(tf.range(size), tf.float32) / size)
+            tensor = tf.tanh(tf.reduce_mean(a) + tf.reduce_sum(b[:7])) if i % 3 else tf.reduce_max(tf.sin(a)) - b[0]
+            values.append(tf.fill([size], tensor) * tf.cast(tf.range(size), tf.float32) / size)
     with tf.control_dependencies(values[5:8]):
         update = state.assign_add(2.0)
     fetches = [tf.reduce_sum(values[i]) for i in rng.choice(len(values), 6, replace=False)]
@@ -215,9 +215,9 @@ def test_random_graphs_under_a_limit_give_the_same_results():
             expected = [session.run(fetches) for _ in range(2)]
             peaks = estimated(session, fetches)
         for name, peak in peaks.items():
-            made = config(3)
-            made.experimental.memory_limit_in_mb[f"/cpu:{name}"] = peak * 0.9 / MB
-            with tf.Session(config=made) as session:
+            proto = config(3)
+            proto.experimental.memory_limit_in_mb[f"/cpu:{name}"] = peak * 0.9 / MB
+            with tf.Session(config=proto) as session:
                 try:
                     session.run(state.initializer)
                     results = [session.run(fetches, options=tf.RunOptions(timeout_in_ms=20_000)) for _ in range(2)]
@@ -235,26 +235,29 @@ def test_random_graphs_under_a_limit_give_the_same_results():
     [("/cpu:7", 5), ("/cpu:0", 0), ("/cpu:0", -1), ("/cpu:0", float("nan")), ("/cpu:0", float("inf"))],
 )
 def test_invalid_limits(name, megabytes):
-    made = config()
-    made.experimental.memory_limit_in_mb[name] = megabytes
-    wanted = pytest.raises(tf.errors.InvalidArgumentError, match=r"(?s)memory_limit_in_mb.*expected: a positive number")
-    with tf.Session(config=made) as session, wanted:
+    proto = config()
+    proto.experimental.memory_limit_in_mb[name] = megabytes
+    error = pytest.raises(tf.errors.InvalidArgumentError, match=r"(?s)memory_limit_in_mb.*expected: a positive number")
+    with tf.Session(config=proto) as session, error:
         session.run(tf.constant(1.0) + tf.random_uniform([]))
 
 
 def test_limits_of_unknown_devices():
-    made = config()
-    made.experimental.memory_limit_in_mb["cpu0"] = 5
-    with tf.Session(config=made) as session, pytest.raises(tf.errors.InvalidArgumentError, match="Invalid device name"):
+    proto = config()
+    proto.experimental.memory_limit_in_mb["cpu0"] = 5
+    with (
+        tf.Session(config=proto) as session,
+        pytest.raises(tf.errors.InvalidArgumentError, match="Invalid device name"),
+    ):
         session.run(tf.constant(1.0) + tf.random_uniform([]))
 
 
 def test_limits_of_gpus_as_tensorflow_writes_them():
-    made = tf.ConfigProto()
-    made.gpu_options.experimental.virtual_devices.add(memory_limit_mb=[100])
+    proto = tf.ConfigProto()
+    proto.gpu_options.experimental.virtual_devices.add(memory_limit_mb=[100])
     gpu = "/job:localhost/replica:0/task:0/device:GPU:0"
-    assert memory_plan.memory_limits(made, [CPU[0], gpu]) == {gpu: 100 * MB}
-    assert memory_plan.memory_limits(made, [CPU[0]]) == {}  # a machine without it
+    assert memory_plan.memory_limits(proto, [CPU[0], gpu]) == {gpu: 100 * MB}
+    assert memory_plan.memory_limits(proto, [CPU[0]]) == {}  # a machine without it
 
 
 # -- reports ----------------------------------------------------------------------------------------------------------

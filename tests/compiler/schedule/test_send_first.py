@@ -12,7 +12,9 @@ TWO = tf.ConfigProto(device_count={"CPU": 2, "GPU": 0})
 def first_part(sess, fetches, feeds=()):
     """Returns the lines of the program of the first device."""
     text = sess.show_program(fetches, feeds)
-    return next(part for part in re.split(r"^(?=# /job)", text, flags=re.MULTILINE) if "CPU:0" in part.split("\n")[0])
+    return next(
+        program for program in re.split(r"^(?=# /job)", text, flags=re.MULTILINE) if "CPU:0" in program.split("\n")[0]
+    )
 
 
 def test_shared_variables_and_feeds_are_sent_before_the_first_tower_runs():

@@ -14,12 +14,12 @@ from thalweg._src.graph.ir.step_graph import Node, Output, Region, StepGraph
 from thalweg._src.runtime import passes
 from thalweg._src.runtime.passes import PASSES, Compilation, Pass
 
-Parts = dict[str, StepGraph]
+Partitions = dict[str, StepGraph]
 
 
 def after_partition(monkeypatch: pytest.MonkeyPatch, run: Callable[[Compilation], None]) -> None:
     """Adds a pass to the pipeline where a step is sent to other processes."""
-    place = next(i for i, each in enumerate(PASSES) if each.name == "partition") + 1
+    place = next(i for i, rewrite in enumerate(PASSES) if rewrite.name == "partition") + 1
     monkeypatch.setattr(passes, "PASSES", (*PASSES[:place], Pass("observed", run), *PASSES[place:]))
 
 
@@ -27,35 +27,35 @@ class _Partitioned(Exception):
     """Ends a compilation before later passes change the partitions."""
 
 
-def partitions_of(fetches: Any, feeds: Sequence[Any] = (), config: Any = None) -> Parts:
+def partitions_of(fetches: Any, feeds: Sequence[Any] = (), config: Any = None) -> Partitions:
     """Returns the partitions of a step of the default graph."""
-    parts: Parts = {}
+    partitions: Partitions = {}
 
     def keep(c: Compilation) -> None:
-        parts.update(c.partitions)
+        partitions.update(c.partitions)
         raise _Partitioned
 
     with pytest.MonkeyPatch.context() as patch, tf.Session(config=config) as session:
         after_partition(patch, keep)
         with pytest.raises(_Partitioned):
             session.show_passes(fetches, feeds)
-    return parts
+    return partitions
 
 
-def through_bytes(parts: Parts) -> Parts:
+def through_bytes(partitions: Partitions) -> Partitions:
     """Returns the partitions as they arrive, with the user's lines, which are not sent."""
-    arrived = from_bytes(to_bytes(parts))
-    for name, part in parts.items():
-        for sent, node in zip(_nodes(part), _nodes(arrived[name]), strict=True):
+    arrived = from_bytes(to_bytes(partitions))
+    for name, graph in partitions.items():
+        for sent, node in zip(_nodes(graph), _nodes(arrived[name]), strict=True):
             node.stack = sent.stack
     return arrived
 
 
-def _nodes(part: StepGraph) -> list[Node]:
-    return [*part.everything(), *part.feeds]
+def _nodes(graph: StepGraph) -> list[Node]:
+    return [*graph.everything(), *graph.feeds]
 
 
-def assert_same(sent: Parts, arrived: Parts) -> None:
+def assert_same(sent: Partitions, arrived: Partitions) -> None:
     """Checks that partitions are equal in everything that is sent."""
     assert list(sent) == list(arrived)
     pairs: dict[Node, Node] = {}

@@ -12,7 +12,7 @@ import pytest
 
 import thalweg as tf
 from tests.graph.ir.graphs import GRAPHS, conditionals, devices, loops
-from tests.graph.ir.serialized import Parts
+from tests.graph.ir.serialized import Partitions
 from thalweg._src.graph.ir.lint import problems
 from thalweg._src.graph.ir.serialize import _HEADER, _padding, external_nodes, from_bytes, to_bytes
 from thalweg._src.graph.ir.step_graph import Node, Output, Region, StepGraph
@@ -25,11 +25,11 @@ MUTANTS = 700  # of each graph and kind
 def accept(data: Any) -> bool:
     """Returns whether bytes are read as valid graphs; any other exception than ValueError is an error."""
     try:
-        parts = from_bytes(data)
+        partitions = from_bytes(data)
     except ValueError:
         return False
-    assert not [problem for part in parts.values() for problem in problems(part)]
-    list(external_nodes(parts))
+    assert not [problem for graph in partitions.values() for problem in problems(graph)]
+    list(external_nodes(partitions))
     return True
 
 
@@ -46,7 +46,7 @@ def with_integers(message: bytes, change: Callable[[list[int]], None]) -> bytes:
 
 
 @pytest.mark.parametrize("build", [conditionals, devices])
-def test_messages_that_end_early_are_refused(build: Callable[[], Parts]) -> None:
+def test_messages_that_end_early_are_refused(build: Callable[[], Partitions]) -> None:
     message = to_bytes(build())
     for length in range(len(message)):
         assert not accept(message[:length])
@@ -54,7 +54,7 @@ def test_messages_that_end_early_are_refused(build: Callable[[], Parts]) -> None
 
 
 @pytest.mark.parametrize("build", GRAPHS)
-def test_changed_bytes(build: Callable[[], Parts]) -> None:
+def test_changed_bytes(build: Callable[[], Partitions]) -> None:
     message = to_bytes(build())
     chance = random.Random(build.__name__)
     for _ in range(MUTANTS):
@@ -65,7 +65,7 @@ def test_changed_bytes(build: Callable[[], Parts]) -> None:
 
 
 @pytest.mark.parametrize("build", GRAPHS)
-def test_changed_integers(build: Callable[[], Parts]) -> None:
+def test_changed_integers(build: Callable[[], Partitions]) -> None:
     """Changes numbers behind the framing, so that most mutants are well-formed up to the changed place."""
     message = to_bytes(build())
     chance = random.Random(build.__name__)
@@ -105,49 +105,49 @@ def test_integers_are_read_as_they_were_written() -> None:
 
 
 def node(op: str, *inputs: Node, name: str = "n", attrs: dict[str, Any] | None = None, **changes: Any) -> Node:
-    given: dict[str, Any] = {"dtypes": [tf.float32], "shapes": [()], **changes}
+    fields: dict[str, Any] = {"dtypes": [tf.float32], "shapes": [()], **changes}
     attrs = {"T": tf.float32} if attrs is None else attrs
-    return Node(name, OPS.lookup(op), [Output(each, 0) for each in inputs], attrs, **given)
+    return Node(name, OPS.lookup(op), [Output(producer, 0) for producer in inputs], attrs, **fields)
 
 
 def arg(**changes: Any) -> Node:
     return node("_Arg", name="x", attrs={"T": tf.float32, "index": 0}, **changes)
 
 
-def step(*nodes: Node, feeds: tuple[Node, ...] = ()) -> Parts:
+def step(*nodes: Node, feeds: tuple[Node, ...] = ()) -> Partitions:
     return {"/device:CPU:0": StepGraph(list(nodes), list(feeds), [Output(nodes[-1], 0)])}
 
 
-def _cyclic() -> Parts:
+def _cyclic() -> Partitions:
     first, second = node("Exp"), node("Exp", name="m")
     first.inputs, second.inputs = [Output(second, 0)], [Output(first, 0)]
     return step(first, second)
 
 
-def _deep_guard() -> Parts:
+def _deep_guard() -> Partitions:
     x, p = arg(), arg(dtypes=[tf.bool])
     p.name, p.attrs = "p", {"T": tf.bool, "index": 1}
     return step(x, p, node("Exp", x, guard=((Output(p, 0), True),) * 200), feeds=(x, p))
 
 
-def _named(name: str) -> Parts:
+def _named(name: str) -> Partitions:
     x = arg()
     return step(x, node("Exp", x, name=name), feeds=(x,))
 
 
-def _with(attrs: dict[str, Any], op: str = "Exp", *, inputs: int = 1, **changes: Any) -> Parts:
+def _with(attrs: dict[str, Any], op: str = "Exp", *, inputs: int = 1, **changes: Any) -> Partitions:
     x = arg()
     return step(x, node(op, *[x] * inputs, attrs=attrs, **changes), feeds=(x,))
 
 
-def _fed(**changes: Any) -> Parts:
+def _fed(**changes: Any) -> Partitions:
     x = arg()
     y = node("_Arg", name="y", attrs={"T": tf.float32, "index": 1}, **changes)
     y.controls = [x]
     return step(x, y, feeds=(x, y))
 
 
-REFUSED: list[tuple[str, Callable[[], Parts]]] = [
+REFUSED: list[tuple[str, Callable[[], Partitions]]] = [
     ("on which it depends", _cyclic),
     ("nested more than 100 levels", _deep_guard),
     ("the invalid name 'a\\\\nb'", lambda: _named("a\nb")),
@@ -180,7 +180,7 @@ REFUSED: list[tuple[str, Callable[[], Parts]]] = [
 
 
 @pytest.mark.parametrize(("words", "build"), REFUSED, ids=[f"{i} {words[:30]}" for i, (words, _) in enumerate(REFUSED)])
-def test_invalid_graphs_are_refused(words: str, build: Callable[[], Parts]) -> None:
+def test_invalid_graphs_are_refused(words: str, build: Callable[[], Partitions]) -> None:
     message = to_bytes(build())
     with pytest.raises(ValueError, match=words):
         from_bytes(message)
@@ -215,7 +215,7 @@ def test_loops_in_loops_take_bounded_time() -> None:
 
 def test_a_loop_that_contains_itself_is_refused() -> None:
     message = to_bytes({"": _nested(1)})
-    found = 0
+    count = 0
     for place in _places(message):
 
         def change(integers: list[int], place: int = place) -> None:
@@ -224,8 +224,8 @@ def test_a_loop_that_contains_itself_is_refused() -> None:
         try:
             from_bytes(with_integers(message, change))
         except ValueError as error:
-            found += "contains itself" in str(error)
-    assert found
+            count += "contains itself" in str(error)
+    assert count
 
 
 def _nested(levels: int) -> StepGraph:

@@ -12,7 +12,7 @@ import pytest
 
 import thalweg as tf
 from tests.graph.ir.graphs import GRAPHS, loops
-from tests.graph.ir.serialized import Parts, assert_same, assert_same_value, partitions_of
+from tests.graph.ir.serialized import Partitions, assert_same, assert_same_value, partitions_of
 from thalweg._src.base import dtypes
 from thalweg._src.graph.ir.serialize import VERSION, external_nodes, from_bytes, to_bytes
 from thalweg._src.graph.ir.step_graph import Node, StepGraph
@@ -21,7 +21,7 @@ from thalweg._src.graph.op_def import OPS
 NAN = struct.unpack("<d", struct.pack("<Q", 0x7FF8_0000_0000_0123))[0]
 
 
-def step_with(value: Any, op: str = "NoOp", key: str = "_value") -> Parts:
+def step_with(value: Any, op: str = "NoOp", key: str = "_value") -> Partitions:
     node = Node("holder", OPS.lookup(op), [], {key: value}, [], [])
     return {"/device:CPU:0": StepGraph([node], [], [], [node])}
 
@@ -31,23 +31,25 @@ def arrived(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("build", GRAPHS)
-def test_graphs_arrive_as_they_were(build: Callable[[], Parts]) -> None:
+def test_graphs_arrive_as_they_were(build: Callable[[], Partitions]) -> None:
     sent = build()
     assert_same(sent, from_bytes(to_bytes(sent)))
 
 
 def test_the_graphs_have_what_is_to_be_tested() -> None:
-    parts = [part for build in GRAPHS for part in _built(build).values()]
-    nodes = [node for part in parts for node in part.everything()]
-    assert any(part.is_unstructured for part in parts)
-    assert any(part.positions for part in parts)
+    partitions = [graph for build in GRAPHS for graph in _built(build).values()]
+    nodes = [node for graph in partitions for node in graph.everything()]
+    assert any(graph.is_unstructured for graph in partitions)
+    assert any(graph.positions for graph in partitions)
     assert any(len(node.guard) > 1 for node in nodes)
-    assert any(inner.type == "_While" for part in parts for region in part.regions() for inner in region.body.nodes)
+    assert any(
+        inner.type == "_While" for graph in partitions for region in graph.regions() for inner in region.body.nodes
+    )
     assert {"_Send", "_Recv", "_Choose", "Merge", "NextIteration"} <= {node.type for node in nodes}
     assert any(node.controls for node in nodes)
 
 
-def _built(build: Callable[[], Parts]) -> Parts:
+def _built(build: Callable[[], Partitions]) -> Partitions:
     with tf.Graph().as_default():
         return build()
 
@@ -97,14 +99,14 @@ def test_arrays_of_every_type_arrive_as_they_were(dtype: tf.DType) -> None:
     kind = np.dtype(dtype.as_numpy_dtype)
     bits = np.random.default_rng(0).integers(0, 2 if dtype.is_bool else 256, 24 * kind.itemsize, np.uint8)
     array = bits.view(kind).reshape(4, 6)
-    for each in (array, array[:0], array[1, 1].reshape(()), array.T, array[::-1, ::2]):
-        assert_same_value(each, arrived(each))
+    for layout in (array, array[:0], array[1, 1].reshape(()), array.T, array[::-1, ::2]):
+        assert_same_value(layout, arrived(layout))
 
 
 def test_arrays_of_other_layouts_arrive_as_they_were() -> None:
     strings = np.array([[b"a", "b\udc80"], [b"", "\u20ac"]], object)
-    for each in (np.arange(6, dtype=">i4"), strings, strings.T, strings[:, :0], np.array(1.5, ml_dtypes.bfloat16)):
-        assert_same_value(each, arrived(each))
+    for layout in (np.arange(6, dtype=">i4"), strings, strings.T, strings[:, :0], np.array(1.5, ml_dtypes.bfloat16)):
+        assert_same_value(layout, arrived(layout))
 
 
 @pytest.mark.parametrize("value", [np.float32(2.5), np.array(b"text", object)])
@@ -146,7 +148,7 @@ def test_constants_are_aligned_wherever_the_message_is(offset: int) -> None:
 
 def test_condition_and_body_of_a_loop_share_their_arguments() -> None:
     received = from_bytes(to_bytes(loops()))
-    regions = [region for part in received.values() for region in part.regions()]
+    regions = [region for partition in received.values() for region in partition.regions()]
     assert regions
     for region in regions:
         assert all(a is b for a, b in zip(region.condition.feeds, region.body.feeds, strict=True))

@@ -20,8 +20,8 @@ def chain(*types):
     nodes = [node("x", "_Arg")]
     for number, op_type in enumerate(types):
         nodes.append(node(f"{op_type.lower()}{number}", op_type, nodes[-1]))
-    for order, each in enumerate(nodes):
-        each.order = order
+    for order, member in enumerate(nodes):
+        member.order = order
     return nodes
 
 
@@ -93,7 +93,7 @@ def test_a_replacement_may_be_replaced():
     rewrite.replace(second, first)
     rewrite.replace(first, first.like("Neg", [Output(x, 0)], first.attrs, name="new"))
     rewrite.apply()
-    assert [each.name for each in step.nodes] == ["x", "new"]
+    assert [member.name for member in step.nodes] == ["x", "new"]
 
 
 def test_outputs_that_a_replacement_does_not_have_stay_with_the_node():
