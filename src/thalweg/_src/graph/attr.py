@@ -43,6 +43,7 @@ def _boolean(value: object) -> bool:
 
 
 def _string(value: object) -> str:
+    # Attributes are bytes in messages and text in Python; `surrogateescape` keeps bytes that are no valid UTF-8.
     if isinstance(value, bytes):
         return value.decode("utf-8", "surrogateescape")
     if isinstance(value, str):

@@ -22,6 +22,8 @@ class BuildingMode:
     accesses: the same, and what reads state there
     """
 
+    # Flags, not types to ask for: op construction reads them for each operation, and must not import what overrides
+    # them.
     captures = False
     executes = False
     is_symbolic = False

@@ -83,6 +83,7 @@ class GraphFunction:
         self.name = name
         self.attrs = dict(attrs or {})
         self.gradient = ""  # the name of the function that computes its gradients, if a GraphDef names one
+        # By the results whose gradients are asked for: a call that uses one result of two pays for one.
         self.differentiated: dict[Any, Any] = {}  # its forward and backward functions
         self._traced = Body(graph, list(inputs), list(outputs), with_effects(graph, control_outputs))
 

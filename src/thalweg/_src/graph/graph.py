@@ -102,6 +102,7 @@ class Graph(BuildingMode, PrivateNames):
             for index, dtype in enumerate(output_types):
                 outputs.append(Tensor(operation, index, dtype))
             self._infer_shapes(operation)
+            # A function as the value of a scope's attribute reads the NodeDef, which exists once the operation does.
             for key, value in scopes.attributes.items():
                 if callable(value):
                     attrs[key] = value(operation.node_def)
@@ -495,6 +496,8 @@ class Graph(BuildingMode, PrivateNames):
         members = self._collections.get(name, [])
         if scope is None:
             return list(members)
+        # Matched from the beginning only, as in TensorFlow: a prefix is a valid scope, and so is any regular
+        # expression.
         pattern = re.compile(scope)
         return [member for member in members if hasattr(member, "name") and pattern.match(member.name)]
 

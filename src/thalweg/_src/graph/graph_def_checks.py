@@ -64,6 +64,7 @@ def check_graph_def(graph_def: GraphDef) -> None:
         for arg in (*function.signature.input_arg, *function.signature.output_arg):
             if not well_formed(arg.name, _attr_name):
                 raise ValueError(f"function {name!r}: invalid name of an argument: {shown(arg.name)}")
+        # Nodes of bodies may have names that a program could not give, such as those with a leading underscore.
         for node in function.node_def:
             _check_node(node, _inner_name, _body_input, f"function {name!r}: ")
 
@@ -168,6 +169,7 @@ def checked_shape(sizes: tuple[int | None, ...]) -> tuple[int | None, ...]:
 
 
 def _value_type(number: int) -> DType:
+    # Numbers above 100 are references, which no attribute or constant of a valid graph has.
     dtype = as_dtype(number)
     if dtype._is_ref_dtype:
         raise TypeError(f"{dtype.name} is the type of a reference, not of a value")

@@ -79,6 +79,7 @@ def to_graph_def(graph: Graph, add_shapes: bool = False, since: int = 0) -> Any:
     message.versions.min_consumer = MIN_CONSUMER
     for operation in graph.get_operations()[since:]:
         write_node(operation, message.node.add(), add_shapes)
+    # Functions are written with every graph, called or not: a program may run them by name in the graph that it reads.
     for function in graph._functions.values():
         message.library.function.append(function.to_function_def())
         if function.gradient:
@@ -121,6 +122,7 @@ def write_attr(message: Message, value: Any, kind: str | None = None) -> None:
     if hasattr(value, "DESCRIPTOR"):
         (message if value.DESCRIPTOR.name == "AttrValue" else message.func).CopyFrom(value)
         return
+    # Private attributes have no definition; their values tell their types, except for empty lists.
     kind = kind or kind_of(value)
     if kind.startswith("list("):
         # Without this an empty list would be no value at all.

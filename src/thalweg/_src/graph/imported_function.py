@@ -210,6 +210,8 @@ class ImportedFunction(GraphFunction):
         graph_def = message_type("GraphDef")()
         for index, (name, types) in enumerate(self._arguments):
             for place, dtype in enumerate(types):
+                # A list argument becomes a Placeholder for each of its tensors, whose names the inputs of the other
+                # nodes then use.
                 node = graph_def.node.add(name=self._argument_name(name, place), op="Placeholder")
                 write_attr(node.attr["dtype"], dtype)
                 shapes = self._argument_shapes(index)
@@ -228,6 +230,7 @@ class ImportedFunction(GraphFunction):
 
     def _argument_shapes(self, index: int) -> Any:
         """Returns the shapes of an argument as messages, none if they are not given."""
+        # Reading an absent key of a protobuf map adds it, which would change the function that is written out again.
         if index not in self._message.arg_attr:  # an access would add it
             return ()
         attrs = self._message.arg_attr[index].attr
@@ -257,6 +260,7 @@ class ImportedFunction(GraphFunction):
         node = self._nodes.get(name)
         if node is None:
             raise ValueError(f"Unknown input node {shown(name)}")
+        # Only the signature and the attributes are needed here: the node itself does not exist yet.
         definition = self._definition(node.op)
         attrs = dict(definition.defaults)
         for key, attr in definition.attrs.items():

@@ -41,6 +41,7 @@ class IndexedSlices:
     @property
     def shape(self) -> TensorShape:
         """The static shape of the whole tensor."""
+        # A gradient of rows knows its own shape only if the lookup that it comes from has passed that of its table.
         if self._dense_shape is None:
             return TensorShape(None)
         return TensorShape(as_static_shape(self._dense_shape))

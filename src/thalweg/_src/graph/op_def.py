@@ -295,6 +295,7 @@ def output_types(definition: OpDef, attrs: dict[str, Any]) -> list[DType]:
     """Returns the dtypes of all outputs, with lists expanded."""
     types: list[DType] = []
     for arg in definition.outputs:
+        # A typed list brings its types itself; the other forms repeat one.
         if arg.type_list_attr is not None:
             types += attrs[arg.type_list_attr]
             continue

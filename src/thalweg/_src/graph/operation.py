@@ -120,6 +120,7 @@ class Operation:
 
     def colocation_groups(self) -> list[bytes]:
         """Returns the colocation groups of this operation; by default its own."""
+        # An operation that names no group leads one of its own, which others join by its name.
         groups = [name.encode() for name in self.attrs.get("_class", ()) if name.startswith("loc:@")]
         return groups or [f"loc:@{self.name}".encode()]
 

@@ -19,6 +19,8 @@ def after(first: object, then: object) -> None:
         for before in earlier:
             _check(before, operation)
     for operation in later:
+        # By name, so that hints survive serialization; the attribute is replaced, not changed, as compiled steps may
+        # share it.
         hints = dict.fromkeys((*operation.attrs.get(ORDER_HINTS, ()), *(before.name for before in earlier)))
         operation.attrs = {**operation.attrs, ORDER_HINTS: tuple(hints)}
         operation.graph._changed()

@@ -63,6 +63,7 @@ class PrivateNames:
     def _device_functions_outer_to_inner(self: Any) -> tuple[Callable[[Any], str], ...]:
         """The current device scopes as functions that return the device of an operation, outermost first."""
         entries = self.scopes.devices
+        # None in the stack hides all scopes outside of it.
         first = max((i for i, entry in enumerate(entries) if entry is None), default=-1) + 1
         return tuple(entry if callable(entry) else merge_device(entry) for entry in entries[first:])
 

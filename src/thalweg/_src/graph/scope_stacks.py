@@ -27,6 +27,9 @@ class Scopes(threading.local):
     """The stacks of `with` blocks, one set per thread."""
 
     def __init__(self) -> None:
+        # Two threads may build one graph, each under names, devices and control dependencies of its own. The combined
+        # device is kept beside the stack that it follows from, since every operation asks for it and few scopes change
+        # it.
         self.name = ""
         self.devices: list[str | DeviceFunction | None] = []
         self.device = ""
@@ -45,6 +48,8 @@ class Context(Protocol):
 
     in_loop: bool
 
+    # Called before an operation is created: it returns the inputs and control inputs that the operation is to have
+    # instead.
     def admit(
         self, definition: OpDef, inputs: list[Tensor], controls: list[Operation], name: str
     ) -> tuple[list[Tensor], list[Operation]]: ...

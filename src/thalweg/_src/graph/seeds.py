@@ -30,6 +30,8 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
     if graph.seed is None and op_seed is None:
         return None, None
     first = DEFAULT_GRAPH_SEED if graph.seed is None else graph.seed
+    # The count of changes so far: two random operations differ, and a graph that is built again in the same way draws
+    # the same numbers.
     second = graph.next_seed() if op_seed is None else op_seed
     pair = first % _MODULUS, second % _MODULUS
     return pair if pair != (0, 0) else (0, _MODULUS)  # kernels interpret two zeros as no seed

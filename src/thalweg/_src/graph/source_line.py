@@ -14,6 +14,8 @@ Stack = tuple[tuple[CodeType, int], ...]
 
 def user_stack() -> Stack:
     """Returns the innermost few frames outside this package, innermost first; they are formatted on access."""
+    # A few code objects and line numbers per operation cost little to take and keep; text is made of them only for an
+    # error or a message. Frames of this package say nothing to a user, wherever the call came from.
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back

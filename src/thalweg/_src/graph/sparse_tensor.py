@@ -122,6 +122,7 @@ def _require_matching_components(indices: Shape, values: Shape, dense_shape: Sha
         if shape is not None and len(shape) != rank:
             raise ValueError(f"{field} of a SparseTensor must have rank {rank}, got shape {shapes.show(shape)}")
     rows, rank_of_index = indices or (None, None)
+    # Only what is static is compared: rows of indices with values, columns of indices with the length of the shape.
     for what, size, other, its in (
         ("values", rows, values, "rows"),
         ("dense_shape", rank_of_index, dense_shape, "columns"),

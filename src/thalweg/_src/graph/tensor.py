@@ -55,6 +55,7 @@ class Tensor:
     @property
     def name(self) -> str:
         """The name, that of the operation with the output index."""
+        # Computed on access: most tensors of a graph are never asked for their names.
         return f"{self.op.name}:{self.value_index}"
 
     @property

@@ -21,6 +21,7 @@ class _Creators(threading.local):
 
 def variable_creators() -> _Creators:
     """Returns the functions of `variable_creator_scope` that this thread has entered in the default graph."""
+    # Of each graph, as a scope concerns the variables of the graph in which it was entered.
     return get_default_graph().singleton("variable_creators", _Creators)  # type: ignore[no-any-return]
 
 
