@@ -203,7 +203,7 @@ class Executable:
             result[position] = result[position].clone()
         return result
 
-    def _call_next_tier(self, step: Step, *feeds: Any) -> Sequence[Any]:
+    def _call_next_tier(self, step: Step, *feeds: object) -> Sequence[Any]:
         """Interprets a large program on its first run, and generates its code on the second."""
         program = self.programs[0]
         # Building and generating a large program creates millions of objects that stay alive: the garbage collector

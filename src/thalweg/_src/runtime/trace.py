@@ -40,7 +40,7 @@ class HostClock:
     def start(self, node: Node) -> Any:
         return time.time_ns()
 
-    def end(self, node: Node, started: Any) -> None:
+    def end(self, node: Node, started: int) -> None:
         end = time.time_ns()
         self._seen.append(Timed(node, started, started, end, threading.get_ident()))
 
@@ -57,7 +57,7 @@ class SynchronizingClock(HostClock):
         self._accelerator, self._device = accelerator, device
         accelerator.synchronize(device)
 
-    def end(self, node: Node, started: Any) -> None:
+    def end(self, node: Node, started: int) -> None:
         self._accelerator.synchronize(self._device)
         super().end(node, started)
 
@@ -85,7 +85,7 @@ class DeviceClock:
     def start(self, node: Node) -> Any:
         return time.time_ns(), None if _runs_on_host(node) else self._record()
 
-    def end(self, node: Node, started: Any) -> None:
+    def end(self, node: Node, started: torch.Tensor) -> None:
         called, event = started
         end = time.time_ns() if event is None else self._record()
         self._seen.append((node, called, event, end, threading.get_ident()))

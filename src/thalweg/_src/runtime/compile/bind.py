@@ -107,7 +107,7 @@ def _with_dense_inputs(call: Call, node: Node, names: Collection[str]) -> Call:
 
     # Some native kernels, such as oneDNN's, ignore the strides of a vector: they would read an expanded or sliced one
     # wrongly, without an error. So the copy becomes a part of the call, wherever the binder has put the input.
-    def replaced(value: Any) -> Any:
+    def replaced(value: object) -> Any:
         if isinstance(value, Input):
             return dense.get(value, value)
         if isinstance(value, Call):
@@ -152,7 +152,7 @@ def _bind_beside_variable(node: Node, device: Device) -> Call | Constant:
         there = replace(device, type=accelerator_type(where), torch=where)
         return cast(Call, bind_node(node, there))
 
-    def run(step: Step, *values: Any) -> Any:
+    def run(step: Step, *values: object) -> Any:
         where = values[0].device if isinstance(values[0], VariableResource) else device.torch
         if where == device.torch:
             return invoke(kernel, values, step)
@@ -164,7 +164,7 @@ def _bind_beside_variable(node: Node, device: Device) -> Call | Constant:
     return Call(run, (STEP, *(Input(i) for i in range(len(node.inputs)))))
 
 
-def _moved(value: Any, device: torch.device) -> Any:
+def _moved(value: object, device: torch.device) -> Any:
     return value.to(device) if isinstance(value, torch.Tensor) else value
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -205,7 +205,7 @@ class Cluster:
         self._guard = locked(self._changed)
         self._runs: dict[Any, Run] = {}
 
-    def __call__(self, step: Step, *values: Any) -> Any:
+    def __call__(self, step: Step, *values: torch.Tensor) -> Any:
         # On the path of every step: one tuple and one dictionary look-up. Types are fixed by the graph, so sizes and
         # strides identify a layout. `_runs` is only ever extended or overwritten, so that threads need no lock.
         layout = tuple([(value.shape, value.stride()) for value in values])
@@ -236,7 +236,7 @@ class Cluster:
                 changed.add(node)
         return self._calls_of([node for node in self._members if node not in changed], [])
 
-    def _new(self, layout: Any, values: Sequence[Any]) -> Run:
+    def _new(self, layout: Hashable, values: Sequence[Any]) -> Run:
         """Handles a new layout: requests its library, and waits for it unless it is compiled in the background."""
         # Before the variables have values there is nothing to compile for, and the individual calls report it. Pinning
         # comes after the decision to compile, since it forbids the weight layout to be changed from then on.
@@ -260,12 +260,12 @@ class Cluster:
             self._runs[layout] = self._compiled(library)
         return self._runs[layout]
 
-    def _arrived(self, layout: Any, library: Library | None) -> None:
+    def _arrived(self, layout: Hashable, library: Library | None) -> None:
         if library is not None:
             self._clusters.tiers.library_arrived(self, layout)
             self._runs[layout] = self._trial(layout, self._compiled(library))
 
-    def _trial(self, layout: Any, compiled: Run) -> Run:
+    def _trial(self, layout: Hashable, compiled: Run) -> Run:
         """Returns a function that runs the plain or the compiled one, times it, and is replaced by the faster one."""
         tiers = self._clusters.tiers
 

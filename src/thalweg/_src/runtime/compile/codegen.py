@@ -242,7 +242,7 @@ class _Writer:
         arguments += [f"{key}={self._argument(node, value)}" for key, value in call.kwargs.items()]
         return f"{self.as_global(call.function)}({', '.join(arguments)})"
 
-    def _argument(self, node: Node, value: Any) -> str:
+    def _argument(self, node: Node, value: object) -> str:
         # The names of the graph never enter the text: an attribute is written only if it is a number, a bool or None,
         # or a list of these, whose repr cannot contain code. Anything else becomes a global that the text refers to.
         if isinstance(value, Input):
@@ -256,7 +256,7 @@ class _Writer:
             return f"[{', '.join(self._argument(node, item) for item in value)}]"
         return repr(value) if _is_literal(value) else self.as_global(value, "value")
 
-    def as_global(self, value: Any, base: str = "") -> str:
+    def as_global(self, value: object, base: str = "") -> str:
         key = id(value)
         if key not in self._global_of:
             name = self._fresh(_name_of(value) or base or type(value).__name__, "g")
@@ -496,14 +496,14 @@ def grouped(nodes: Sequence[Node]) -> list[Node]:
     return result
 
 
-def _name_of(value: Any) -> str:
+def _name_of(value: object) -> str:
     """Returns a name for a function; a method of a resource also has the resource's name, as in `read_w1`."""
     name = getattr(value, "__name__", "")
     owner = getattr(getattr(value, "__self__", None), "name", "")
     return f"{name}_{owner}" if isinstance(owner, str) and owner else name
 
 
-def _is_literal(value: Any) -> bool:
+def _is_literal(value: object) -> bool:
     if type(value) is float:
         return math.isfinite(value)
     if isinstance(value, list | tuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import torch
@@ -29,17 +29,21 @@ class _Seen:
 
     __slots__ = ("dims", "dtype", "static_value")
 
-    def __init__(self, value: Any, dtype: DType) -> None:
+    def __init__(self, value: object, dtype: DType) -> None:
         self.dtype = dtype
         shape = getattr(value, "shape", None)
         self.dims = None if shape is None else tuple(shape)
         self.static_value = value.numpy() if is_visible(value) else None
 
 
-def is_visible(value: Any) -> bool:
+def is_visible(value: object) -> TypeGuard[torch.Tensor]:
     """Returns whether shape functions see the elements of an input, not only its shape."""
-    small = isinstance(value, torch.Tensor) and value.device.type == "cpu" and value.numel() <= 64
-    return small and not value.dtype.is_floating_point
+    return (
+        isinstance(value, torch.Tensor)
+        and value.device.type == "cpu"
+        and value.numel() <= 64
+        and not value.dtype.is_floating_point
+    )
 
 
 def in_iteration(place: str, iteration: int | None) -> str:

@@ -106,7 +106,7 @@ def _shape(value: Any) -> Sequence[int]:
     return shape
 
 
-def _sources(node: Any) -> set[Node] | None:
+def _sources(node: object) -> set[Node] | None:
     """Returns the inputs whose elements a value has; None if it may have others that are out of range."""
     if not isinstance(node, Node) or node.op == "get_attr":
         return set()

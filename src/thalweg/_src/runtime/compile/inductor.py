@@ -201,7 +201,7 @@ def warn(text: str) -> None:
     _log.warning("a part of a step runs uncompiled: %s", text)
 
 
-def _send(stream: BinaryIO | Any, value: Any) -> None:
+def _send(stream: BinaryIO | Any, value: object) -> None:
     data = pickle.dumps(value)
     stream.write(struct.pack("<Q", len(data)) + data)
     stream.flush()

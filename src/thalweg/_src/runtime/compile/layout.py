@@ -109,7 +109,7 @@ def _elementwise(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], ten
     order = max((t.order for t in tensors), key=len)
     inverse = sorted(range(len(order)), key=order.__getitem__)
 
-    def in_layout(value: Any) -> Any:
+    def in_layout(value: object) -> Any:
         if isinstance(value, Permuted) and value.order == order:
             return value.value
         tensor = value.whole() if isinstance(value, Permuted) else value
@@ -124,7 +124,7 @@ def _elementwise(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], ten
     return Permuted(target(*map(in_layout, args), **options), order)
 
 
-def _reduce(target: Any, source: Any, dims: Any = None, keepdim: bool = False, **kwargs: Any) -> Any:
+def _reduce(target: Any, source: Any, dims: Sequence[int] | None = None, keepdim: bool = False, **kwargs: Any) -> Any:
     """Reduces a value in its own layout; the result may have a deferred permute."""
     if not isinstance(source, Permuted):
         return None

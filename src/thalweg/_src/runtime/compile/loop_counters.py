@@ -12,6 +12,7 @@ from typing import Any
 
 from thalweg._src.base import dtypes
 from thalweg._src.base.dtypes import DType
+from thalweg._src.base.shapes import Shape
 from thalweg._src.graph.explain import argument_names
 from thalweg._src.graph.ir.step_graph import Node, Output, Region, StepGraph, waits
 from thalweg._src.runtime.kernels.registry import Call, Input
@@ -40,7 +41,7 @@ _DECIDED: dict[str, Callable[..., Any]] = {
 }
 
 
-def _is_number(dtype: DType, shape: Any) -> bool:
+def _is_number(dtype: DType, shape: Shape) -> bool:
     return shape == () and (dtype in _BITS or dtype is dtypes.bool)
 
 
@@ -73,7 +74,7 @@ def number_call(node: Node) -> Call:
     return Call(wrapped, inputs)
 
 
-def _same(value: Any) -> Any:
+def _same(value: object) -> Any:
     return value
 
 

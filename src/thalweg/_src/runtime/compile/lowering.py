@@ -67,7 +67,7 @@ class Request:
         return torch.__version__, gpu, torch.backends.cpu.get_cpu_capability()
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Returns a value in a form that is the same in every process."""
     if isinstance(value, dict):
         return sorted((key, _plain(item)) for key, item in value.items())

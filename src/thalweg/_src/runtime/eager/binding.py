@@ -14,6 +14,7 @@ import torch
 
 from thalweg._src.base import dtypes, errors
 from thalweg._src.base.dtypes import DType
+from thalweg._src.base.shapes import Shape
 from thalweg._src.compiler.partition.host_memory import arguments
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.ir.step_graph import SHOWN, Node, Output
@@ -102,7 +103,7 @@ def _typed(error: Exception, node: Node, values: Sequence[Any]) -> BaseException
     return typed
 
 
-def _result_tensor(value: Any, kind: Kind) -> EagerTensor:
+def _result_tensor(value: object, kind: Kind) -> EagerTensor:
     rank = getattr(value, "ndim", None) if kind.rank is not None or _has_rank(kind.dtype) else None
     return EagerTensor(value, kind if kind.rank == rank else kind_of(kind.dtype, rank, kind.device))
 
@@ -124,7 +125,7 @@ class _Source:
 
     __slots__ = ("dims", "dtype", "static_value")
 
-    def __init__(self, dtype: DType, dims: Any, static_value: Any) -> None:
+    def __init__(self, dtype: DType, dims: Shape, static_value: np.ndarray[Any, Any] | None) -> None:
         self.dtype = dtype
         self.dims = dims
         self.static_value = static_value
@@ -278,7 +279,7 @@ def _factory(text: str) -> Any:
     return eval(text, {})  # with builtins: what torch imports on first use is looked up in those of the caller
 
 
-def _text(value: Any, referenced: list[Any]) -> str:
+def _text(value: object, referenced: list[Any]) -> str:
     """Returns an expression for an argument or a call; adds the objects that it refers to."""
     if isinstance(value, Input):
         return f"v{int(value)}"

@@ -33,7 +33,9 @@ class ExecutionCallback(enum.Enum):
 class InfOrNanError(Exception):
     """An operation returned an infinity or NaN."""
 
-    def __init__(self, op_type: str, op_name: str | None, output_index: int, num_outputs: int, value: Any) -> None:
+    def __init__(
+        self, op_type: str, op_name: str | None, output_index: int, num_outputs: int, value: EagerTensor
+    ) -> None:
         self._op_type = op_type
         self._op_name = op_name
         self._output_index = output_index
@@ -106,7 +108,7 @@ def clear_execution_callbacks() -> None:
 
 
 @export("contrib.eager.seterr")
-def seterr(inf_or_nan: Any = None) -> dict[str, ExecutionCallback]:
+def seterr(inf_or_nan: object = None) -> dict[str, ExecutionCallback]:
     """Sets what is done when an operation returns an infinity or NaN; returns the setting before."""
     before = next((c.keywords["action"] for c in stacks.callbacks if _is_setting(c)), ExecutionCallback.IGNORE)
     if inf_or_nan is not None:
@@ -118,13 +120,13 @@ def seterr(inf_or_nan: Any = None) -> dict[str, ExecutionCallback]:
     return {"inf_or_nan": before}
 
 
-def _is_setting(callback: Any) -> bool:
+def _is_setting(callback: object) -> bool:
     return isinstance(callback, functools.partial) and "action" in callback.keywords
 
 
 @export("contrib.eager.errstate")
 @contextlib.contextmanager
-def errstate(inf_or_nan: Any = None) -> Iterator[None]:
+def errstate(inf_or_nan: object = None) -> Iterator[None]:
     """Context manager: sets what is done when an operation returns an infinity or NaN."""
     before = seterr(inf_or_nan)
     try:

@@ -154,7 +154,7 @@ def _symbol(graph: FunctionGraph, tensor: EagerTensor, is_fixed: bool) -> Tensor
     return graph.create_op("Const", [], attrs=attrs).outputs[0]
 
 
-def _components_of(grad: Any) -> list[Tensor]:
+def _components_of(grad: Tensor | IndexedSlices | None) -> list[Tensor]:
     if grad is None:
         return []
     if isinstance(grad, IndexedSlices):

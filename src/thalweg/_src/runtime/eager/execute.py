@@ -99,7 +99,7 @@ def _host_values(places: Sequence[int], args: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _first_call(
-    definition: OpDef, args: Sequence[Any], attrs: dict[str, Any], key: Any, inputs: Sequence[EagerTensor]
+    definition: OpDef, args: Sequence[Any], attrs: dict[str, Any], key: tuple[Any, ...], inputs: Sequence[EagerTensor]
 ) -> Any:
     """Runs an operation, and remembers its kernel."""
     outer = stacks.ran

@@ -44,7 +44,7 @@ def val_and_grad_function(f: Callable[..., Any], params: Parameters = None) -> C
     """Returns a function that returns f's value, and its gradients with respect to some or all arguments."""
 
     @functools.wraps(f)
-    def compute(*args: Any, dy: Any = None, **kwds: Any) -> tuple[Any, list[Any]]:
+    def compute(*args: Any, dy: object = None, **kwds: Any) -> tuple[Any, list[Any]]:
         if kwds:
             raise ValueError("Functions to be differentiated cannot receive keyword arguments.")
         value, vjp = make_vjp(f, params, persistent=False)(*args)
@@ -79,7 +79,7 @@ def make_vjp(f: Callable[..., Any], params: Parameters = None, persistent: bool 
     return compute
 
 
-def _require_value(f: Callable[..., Any], value: Any) -> Any:
+def _require_value(f: Callable[..., Any], value: object) -> Any:
     if value is None:
         raise ValueError(
             "Cannot differentiate a function that returns None; "

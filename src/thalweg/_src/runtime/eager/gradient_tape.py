@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from thalweg._src.base import dtypes
+from thalweg._src.base.dtypes import DType
 from thalweg._src.base.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.autodiff.gradients import UnconnectedGradients, gradients
@@ -75,7 +76,7 @@ class GradientTape:
             )
         return self._tape
 
-    def watch(self, tensor: Any) -> None:
+    def watch(self, tensor: object) -> None:
         """Records operations on a tensor, a variable, or a structure of them."""
         if not self._recording:
             raise RuntimeError("GradientTape.watch: the tape does not record; call it in the `with` block")
@@ -114,9 +115,9 @@ class GradientTape:
 
     def gradient(
         self,
-        target: Any,
-        sources: Any,
-        output_gradients: Any = None,
+        target: object,
+        sources: object,
+        output_gradients: object = None,
         unconnected_gradients: UnconnectedGradients = UnconnectedGradients.NONE,
     ) -> Any:
         """Returns the gradients of the targets with respect to the sources, in the structure of these."""
@@ -194,13 +195,13 @@ class GradientTape:
         return zeros(batch + source_shape[1:], source.dtype) if unconnected is UnconnectedGradients.ZERO else None
 
 
-def _units(shape: list[int], dtype: Any) -> list[Any]:
+def _units(shape: list[int], dtype: DType) -> list[Any]:
     """Returns the tensors of a shape that are one at one element and zero elsewhere."""
     size = math.prod(shape)
     return [reshape(row, shape) for row in unstack(eye(size, dtype=dtype))] if size else []
 
 
-def _source(value: Any) -> Any:
+def _source(value: object) -> Any:
     """Returns the tensor to which the gradient of a source is added: of a variable, its handle."""
     if isinstance(value, IndexedSlices):
         return value.values
@@ -208,7 +209,7 @@ def _source(value: Any) -> Any:
     return handle if isinstance(handle, Tensor) else convert_to_tensor(value)
 
 
-def _gradients(tape: Tape, targets: list[Any], sources: list[Any], output_gradients: Any) -> list[Any]:
+def _gradients(tape: Tape, targets: list[Any], sources: list[Any], output_gradients: object) -> list[Any]:
     ys, xs = [_value(target) for target in targets], [_source(source) for source in sources]
     output_grads = [None] * len(ys) if output_gradients is None else nest.flatten(output_gradients)
     if len(output_grads) != len(ys):
@@ -219,7 +220,7 @@ def _gradients(tape: Tape, targets: list[Any], sources: list[Any], output_gradie
     return backpropagate(tape.operations, list(zip(ys, grads)), [x for x in xs if isinstance(x, EagerTensor)])
 
 
-def _value(target: Any) -> Any:
+def _value(target: object) -> Any:
     """Returns a target as a tensor; the gradient of a variable is that of its value."""
     handle = getattr(target, "_handle", None)
     return handle if isinstance(handle, EagerTensor) else convert_to_tensor(target)

@@ -197,18 +197,18 @@ class EagerGraph(Graph):
         finally:
             stacks.refresh()
 
-    def control_dependencies(self, control_inputs: Any) -> contextlib.AbstractContextManager[None]:  # type: ignore[override]
+    def control_dependencies(self, control_inputs: object) -> contextlib.AbstractContextManager[None]:  # type: ignore[override]
         """Does nothing: operations run in program order."""
         return contextlib.nullcontext()
 
     def colocate_with(  # type: ignore[override]
-        self, op: Any, ignore_existing: bool = False
+        self, op: object, ignore_existing: bool = False
     ) -> contextlib.AbstractContextManager[None]:
         """Runs operations inside on the device of a tensor or variable, if that is not the default anyway."""
         where, default = getattr(op, "device", ""), default_device(self.devices)
         return contextlib.nullcontext() if not where or where == default.name else self.device(where)
 
-    def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
+    def as_graph_element(self, obj: object, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
         """Returns an eager tensor itself."""
         if isinstance(obj, EagerTensor):
             return obj

@@ -67,7 +67,7 @@ def _differentiable(func: Function, types: list[DType]) -> Function:
     return call
 
 
-def _results(value: Any, types: list[DType]) -> list[EagerTensor]:
+def _results(value: object, types: list[DType]) -> list[EagerTensor]:
     """Returns what a function returns as tensors of the requested types; the type of a tensor is not changed."""
     results = [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
     results = results[: len(types)]  # TensorFlow drops surplus results

@@ -69,7 +69,7 @@ def record(operation: EagerOperation) -> None:
     record_call(operation, operation.inputs, operation.outputs)
 
 
-def record_call(call: Any, inputs: Sequence[EagerTensor], outputs: Sequence[EagerTensor]) -> None:
+def record_call(call: object, inputs: Sequence[EagerTensor], outputs: Sequence[EagerTensor]) -> None:
     """Records an operation, or the call of a binding, on the tapes that watch one of its inputs."""
     for tape in stacks.tapes:
         watched = tape.watched

@@ -265,7 +265,7 @@ class EagerTensor(Tensor):
 
     # -- what only graphs have ----------------------------------------------------------------------------------------
 
-    def eval(self, feed_dict: dict[Any, Any] | None = None, session: Any = None) -> NoReturn:
+    def eval(self, feed_dict: dict[Any, Any] | None = None, session: object = None) -> NoReturn:
         """Fails: the tensor has its value already."""
         raise NotImplementedError("eval is not supported when eager execution is enabled, is .numpy() what you want?")
 

@@ -178,7 +178,7 @@ class CapturedSegment:
     def codes(self) -> list[Code]:
         return [stage.code for stage in (self._before, self._middle, self._watched, self._after)]
 
-    def __call__(self, step: Step, *inputs: Any) -> Sequence[Any]:
+    def __call__(self, step: Step, *inputs: object) -> Sequence[Any]:
         values = dict(zip(self._inputs, inputs))
         self._before.run(step, values)
         # The memory of the captures belongs to one step at a time. A second thread does not wait for it but launches
@@ -221,7 +221,7 @@ class CapturedSegment:
         values.update(zip(self._middle.segment.outputs, results))
         return True
 
-    def _make(self, signature: Any, step: Step, taken: list[Any]) -> _Capture | None:
+    def _make(self, signature: object, step: Step, taken: list[Any]) -> _Capture | None:
         try:
             # The kernels read inputs at fixed addresses: copies, into which each replay writes the values of its step.
             inputs = [value if host else value.clone() for value, host in zip(taken, self._on_host)]
@@ -291,7 +291,7 @@ def _needed(nodes: Sequence[Node], bound: Bound) -> set[Output]:
     return outputs - set(bound.constants)
 
 
-def _signature_of(value: Any, on_host: bool) -> Any:
+def _signature_of(value: object, on_host: bool) -> Any:
     """Returns what a capture depends on: the layout of a device value, all of a host value; None if that is unknown."""
     if not isinstance(value, torch.Tensor):
         return value if isinstance(value, int | float | bool) else None

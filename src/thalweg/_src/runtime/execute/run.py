@@ -128,7 +128,7 @@ class Run:
         # the kernel returns: this thread may call `finish` later too, from other work, when the queue is not its own.
         starting, starter = [True], threading.get_ident()
 
-        def finish(*results: Any) -> None:
+        def finish(*results: object) -> None:
             if self._step.cancelled:
                 return
             with self._lock:

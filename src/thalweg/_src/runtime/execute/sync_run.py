@@ -38,7 +38,7 @@ class _Awaited:
         self._lock.acquire()
         self.results: tuple[Any, ...] | None = None
 
-    def finish(self, *results: Any) -> None:
+    def finish(self, *results: object) -> None:
         self.results = results
         self.set()
 
@@ -60,7 +60,7 @@ class _PumpedAwaited(PumpedEvent):
         super().__init__(pump)
         self.results: tuple[Any, ...] | None = None
 
-    def finish(self, *results: Any) -> None:
+    def finish(self, *results: object) -> None:
         self.results = results
         self.set()
 
@@ -87,7 +87,7 @@ class SynchronousRun:
         self._after = [s.index for s in program.segments if s.ancestors and working[s.index]]
         self._fetches = [output for _, output in sorted(program.numbered_fetches, key=lambda pair: pair[0])]
 
-    def __call__(self, step: Step, *feeds: Any) -> Sequence[Any]:
+    def __call__(self, step: Step, *feeds: object) -> Sequence[Any]:
         values: dict[Output, Any] = {**self._constants, **dict(zip(self._feeds, feeds))}
         for index in self._before:
             self._run_segment(index, step, values)

@@ -157,7 +157,7 @@ class TokenMachine:
             self._send(node, index, iteration, value)
         self._signal(node, iteration, dead)
 
-    def _send(self, node: Node, index: int, iteration: Iteration, value: Any) -> None:
+    def _send(self, node: Node, index: int, iteration: Iteration, value: object) -> None:
         output = Output(node, index)
         if output in self._fetches and iteration.frame is self._root:
             self.fetched[output] = value
@@ -168,7 +168,7 @@ class TokenMachine:
         for consumer in self._after.get(node, ()):
             self._arrive(iteration, consumer, _CONTROL, DEAD if dead else None)
 
-    def _arrive(self, iteration: Iteration, node: Node, position: int, value: Any) -> None:
+    def _arrive(self, iteration: Iteration, node: Node, position: int, value: object) -> None:
         # The rules of readiness. A node needs a token on each data and control input, of its own iteration. It is dead
         # if any of them is. A Merge needs all controls and the first live value, or all values if all are dead; later
         # tokens change nothing, since it has fired. A ControlTrigger runs even if its controls are dead.
@@ -205,7 +205,7 @@ class TokenMachine:
 
     # -- frames ------------------------------------------------------------------------------------------------------
 
-    def _enter(self, node: Node, iteration: Iteration, value: Any) -> None:
+    def _enter(self, node: Node, iteration: Iteration, value: object) -> None:
         name = node.attrs["frame_name"]
         frame = iteration.children.get(name)
         if frame is None:
@@ -225,7 +225,7 @@ class TokenMachine:
         if frame.enters == 0:
             self._ended(frame.iterations[0])
 
-    def _next(self, node: Node, iteration: Iteration, value: Any) -> None:
+    def _next(self, node: Node, iteration: Iteration, value: object) -> None:
         frame, index = iteration.frame, iteration.index + 1
         if index not in frame.iterations:
             if len(frame.iterations) >= frame.parallel:
@@ -239,7 +239,7 @@ class TokenMachine:
         for node, value in frame.constants:
             self._spread(node, iteration, [value], value is DEAD)
 
-    def _exit(self, node: Node, iteration: Iteration, value: Any) -> None:
+    def _exit(self, node: Node, iteration: Iteration, value: object) -> None:
         frame = iteration.frame
         if frame.outer is None:  # another path to it enters a loop
             raise _not_in_loop(node)

@@ -12,8 +12,9 @@ import torch
 from thalweg._src.base import errors
 from thalweg._src.graph.ir.step_graph import Output
 from thalweg._src.runtime.compile.failure import UNTAKEN_BRANCH, explain, in_iteration
+from thalweg._src.runtime.execute.program import Program
 from thalweg._src.runtime.execute.token_machine import DEAD, Item, TokenMachine
-from thalweg._src.runtime.kernels.registry import invoke
+from thalweg._src.runtime.kernels.registry import Call, invoke
 from thalweg._src.runtime.resources.step import Step
 from thalweg._src.runtime.resources.thread_pool import computing, threads
 
@@ -21,7 +22,7 @@ from thalweg._src.runtime.resources.thread_pool import computing, threads
 class TokenRun:
     """One run of a program on the token engine: uses one thread, and none while all nodes block."""
 
-    def __init__(self, program: Any, step: Step, feeds: Sequence[Any], done: Callable[[], None]) -> None:
+    def __init__(self, program: Program, step: Step, feeds: Sequence[Any], done: Callable[[], None]) -> None:
         self._program = program
         self._step = step
         self._done = done
@@ -121,12 +122,12 @@ class TokenRun:
                 return [value, torch.tensor(index, dtype=torch.int32)]
         return [DEAD, DEAD]
 
-    def _wait(self, item: Item, call: Any) -> None:
+    def _wait(self, item: Item, call: Call) -> None:
         self._step.waiting.add(item.node.name)
         with self._lock:
             self._waiting += 1
 
-        def finish(*results: Any) -> None:
+        def finish(*results: object) -> None:
             self._step.waiting.discard(item.node.name)
             with self._lock:
                 self._waiting -= 1

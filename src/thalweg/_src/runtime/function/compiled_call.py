@@ -127,7 +127,7 @@ class CompiledCall:
         return both.gradients(form.backward(both.arguments(operation.inputs, results, received)))
 
 
-def _moved(value: Any, device: Device) -> Any:
+def _moved(value: object, device: Device) -> Any:
     return copy_to(device)(value) if isinstance(value, torch.Tensor) and value.device != device.torch else value
 
 

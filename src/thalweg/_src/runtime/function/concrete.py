@@ -27,7 +27,7 @@ _serial = itertools.count()
 
 
 def trace(
-    python_function: Callable[..., Any], name: str, structure: Any, leaves: Sequence[Any], outer: Graph
+    python_function: Callable[..., Any], name: str, structure: object, leaves: Sequence[Any], outer: Graph
 ) -> ConcreteFunction:
     """Traces a Python function.
 
@@ -61,7 +61,7 @@ class Spec:
         self.name = name
 
 
-def _output(graph: FunctionGraph, outputs: list[Tensor], value: Any) -> Any:
+def _output(graph: FunctionGraph, outputs: list[Tensor], value: object) -> Any:
     """Returns a leaf of the result as a tensor of the graph; operations and None have no value."""
     if value is None or isinstance(value, Operation):
         return None
@@ -80,7 +80,7 @@ class ConcreteFunction:
         graph: FunctionGraph,
         name: str,
         placeholders: Sequence[Tensor],
-        structured_outputs: Any,
+        structured_outputs: object,
         outputs: Sequence[Tensor],
     ) -> None:
         self.graph = graph

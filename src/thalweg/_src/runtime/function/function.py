@@ -37,7 +37,7 @@ def function(
     func: Callable[..., Any] | None = None,
     input_signature: Sequence[Any] | None = None,
     autograph: bool = True,
-    experimental_autograph_options: Any = None,
+    experimental_autograph_options: object = None,
     experimental_relax_shapes: bool = False,
     experimental_compile: bool | None = None,
 ) -> Any:
@@ -63,7 +63,7 @@ def defun(
     func: Callable[..., Any] | None = None,
     input_signature: Sequence[Any] | None = None,
     autograph: bool = True,
-    experimental_autograph_options: Any = None,
+    experimental_autograph_options: object = None,
     experimental_relax_shapes: bool = False,
 ) -> Any:
     """Makes a Python function run as a graph, like `tf.function`; each trace may create variables.
@@ -149,7 +149,7 @@ class Function:
     def _get_tracing_count(self) -> int:
         return len(self._concrete)
 
-    def __get__(self, instance: Any, owner: Any) -> Any:
+    def __get__(self, instance: object, owner: object) -> Any:
         """Returns the function of one object, if it decorates a method."""
         if instance is None:
             return self
@@ -250,7 +250,7 @@ class Function:
             leaves.append(leaf)
         return (signature, {}), leaves
 
-    def _key(self, structure: Any, described: Sequence[Any]) -> Key:
+    def _key(self, structure: object, described: Sequence[Any]) -> Key:
         graph = get_default_graph()
         where = None if graph.executes or graph.captures else graph
         shown = nest.map_structure(lambda _: None, structure, expand_composites=True)
@@ -296,7 +296,7 @@ class Function:
 
     # -- tracing ------------------------------------------------------------------------------------------------------
 
-    def _trace(self, structure: Any, described: list[Any]) -> ConcreteFunction:
+    def _trace(self, structure: object, described: list[Any]) -> ConcreteFunction:
         if self._created is None and self._may_create:
             self._created = []
             try:
@@ -308,7 +308,7 @@ class Function:
                 return concrete
         return self._trace_once(structure, described, self._refuse)
 
-    def _trace_once(self, structure: Any, described: list[Any], creator: Any) -> ConcreteFunction:
+    def _trace_once(self, structure: object, described: list[Any], creator: Any) -> ConcreteFunction:
         function = convert(self._python_function) if self._autograph else self._python_function
 
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -317,13 +317,13 @@ class Function:
 
         return trace(call, self._name, structure, described, get_default_graph())
 
-    def _create(self, next_creator: Any, **kwargs: Any) -> Any:
+    def _create(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
         variable = next_creator(**kwargs)
         assert self._created is not None
         self._created.append(weakref.ref(variable))
         return variable
 
-    def _refuse(self, next_creator: Any, **kwargs: Any) -> Any:
+    def _refuse(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
         if not self._may_create:
             return next_creator(**kwargs)
         raise ValueError(
@@ -332,7 +332,7 @@ class Function:
         )
 
 
-def _leaf(value: Any) -> Any:
+def _leaf(value: object) -> Any:
     """Returns an argument as it is traced: arrays become tensors."""
     return convert_to_tensor(value) if isinstance(value, np.ndarray | np.generic) else value
 
@@ -357,7 +357,7 @@ def _up_to(structure: Any, value: Any) -> list[Any]:
     return [value]
 
 
-def _is_spec(value: Any) -> bool:
+def _is_spec(value: object) -> bool:
     return hasattr(value, "is_compatible_with") and hasattr(value, "dtype")
 
 
@@ -366,7 +366,7 @@ class _Same:
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self.value = value
 
     def __eq__(self, other: object) -> bool:
@@ -376,7 +376,7 @@ class _Same:
         return id(self.value)
 
 
-def _identity(leaf: Any) -> Any:
+def _identity(leaf: object) -> Any:
     if not isinstance(leaf, bool | int | float | complex | str | bytes | None):
         return _Same(leaf)
     return type(leaf), leaf

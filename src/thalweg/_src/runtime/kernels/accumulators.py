@@ -13,7 +13,7 @@ from thalweg._src.base.errors import invalid
 from thalweg._src.base.shapes import compatible, show
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.runtime.kernels.registry import Constant, kernel, plain_kernel
-from thalweg._src.runtime.kernels.types import TORCH, UNSIGNED
+from thalweg._src.runtime.kernels.types import TORCH, UNSIGNED, TensorValue
 from thalweg._src.runtime.kernels.waiting import failure, require_same, shared
 from thalweg._src.runtime.resources.accumulators import Accumulator, Origin, SparseAccumulator
 from thalweg._src.runtime.resources.devices import Device
@@ -51,7 +51,7 @@ def bind_sparse_accumulator(node: Node, device: Device) -> Constant:
     return _bind_handle(node, device, SparseAccumulator)
 
 
-def _require(handle: Any, kind: type[Accumulator], dtype: DType | None = None) -> Any:
+def _require(handle: object, kind: type[Accumulator], dtype: DType | None = None) -> Any:
     if type(handle) is not kind and not (kind is Accumulator and isinstance(handle, Accumulator) and dtype is None):
         raise invalid(f"the handle is not that of a {kind.__name__}: {handle!r}")
     if dtype is not None and handle.dtype is not dtype:
@@ -59,7 +59,7 @@ def _require(handle: Any, kind: type[Accumulator], dtype: DType | None = None) -
     return handle
 
 
-def _number(value: Any, name: str) -> int:
+def _number(value: torch.Tensor, name: str) -> int:
     if value.ndim:
         raise invalid(f"{name} has shape {show(tuple(value.shape))}, expected a scalar")
     return int(value)
@@ -77,7 +77,7 @@ def _origin(node: Node) -> Origin | None:
 def bind_apply(node: Node, device: Device) -> Function:
     dtype, origin = node.attrs["dtype"], _origin(node)
 
-    def apply(handle: Any, local_step: Any, gradient: Any) -> None:
+    def apply(handle: object, local_step: torch.Tensor, gradient: torch.Tensor) -> None:
         _require(handle, Accumulator, dtype).apply(_number(local_step, "local_step"), gradient, origin)
 
     return apply
@@ -87,7 +87,9 @@ def bind_apply(node: Node, device: Device) -> Function:
 def bind_sparse_apply(node: Node, device: Device) -> Function:
     dtype, has_shape, origin = node.attrs["dtype"], node.attrs["has_known_shape"], _origin(node)
 
-    def apply(handle: Any, local_step: Any, indices: Any, values: Any, shape: Any) -> None:
+    def apply(
+        handle: object, local_step: torch.Tensor, indices: TensorValue, values: TensorValue, shape: torch.Tensor
+    ) -> None:
         accumulator = _require(handle, SparseAccumulator, dtype)
         step = _number(local_step, "local_step")
         if indices.ndim != 1 or not values.ndim or len(indices) != len(values):
@@ -127,10 +129,10 @@ def bind_sparse_take(node: Node, device: Device) -> Function:
 def _bind_take(node: Node, device: Device, kind: type[Accumulator]) -> Function:
     dtype, fail = node.attrs["dtype"], failure(node, device)
 
-    def take(step: Step, finish: Function, handle: Any, num_required: Any) -> None:
+    def take(step: Step, finish: Function, handle: object, num_required: torch.Tensor) -> None:
         accumulator = _require(handle, kind, dtype)
 
-        def reduce(total: Any, count: int) -> None:
+        def reduce(total: torch.Tensor, count: int) -> None:
             try:
                 results = accumulator.reduced(total, count)
             except Exception as error:
@@ -151,10 +153,10 @@ def bind_count(node: Node, device: Device) -> Function:
 
 @plain_kernel("ResourceAccumulatorSetGlobalStep", devices=_DENSE)
 @plain_kernel("AccumulatorSetGlobalStep", devices=_SPARSE)
-def _set_global_step(handle: Any, step: Step) -> None:
+def _set_global_step(handle: object, step: torch.Tensor) -> None:
     _require(handle, Accumulator).set_global_step(_number(step, "new_global_step"))
 
 
 @plain_kernel("_AccumulatorReset", devices=_DENSE)
-def _reset(handle: Any, step: Any) -> None:
+def _reset(handle: object, step: torch.Tensor) -> None:
     _require(handle, Accumulator).reset(_number(step, "global_step"))

@@ -61,7 +61,7 @@ def _parse(data: bytes) -> tuple[np.ndarray[Any, Any], int]:
 def bind_decode_wav(node: Node, device: Device) -> Callable[..., Any]:
     channels, moments = node.attrs["desired_channels"], node.attrs["desired_samples"]
 
-    def decode(contents: Any) -> Any:
+    def decode(contents: np.ndarray[Any, Any]) -> Any:
         require(contents.ndim == 0, f"contents has shape {list(contents.shape)}", expected="a scalar")
         samples, rate = _parse(contents.item())
         audio = torch.from_numpy(samples.astype(np.float32)).div_(2**15)

@@ -13,6 +13,7 @@ from thalweg._src.base.shapes import compatible, is_fully_defined, show
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.runtime.kernels.queues import batches, slices
 from thalweg._src.runtime.kernels.registry import Constant, kernel, plain_kernel
+from thalweg._src.runtime.kernels.types import TensorValue
 from thalweg._src.runtime.kernels.waiting import failure, require_same, shared, storable
 from thalweg._src.runtime.resources.barrier import Barrier
 from thalweg._src.runtime.resources.devices import Device
@@ -37,7 +38,7 @@ def bind_barrier(node: Node, device: Device) -> Constant:
     return Constant(barrier)
 
 
-def _require(handle: Any) -> Barrier:
+def _require(handle: object) -> Barrier:
     if not isinstance(handle, Barrier):
         raise invalid(f"the handle is not a barrier: {handle!r}")
     return handle
@@ -47,7 +48,7 @@ def _require(handle: Any) -> Barrier:
 def bind_insert(node: Node, device: Device) -> Function:
     component, dtype = node.attrs["component_index"], node.attrs["T"]
 
-    def insert(handle: Any, keys: Any, values: Any) -> None:
+    def insert(handle: object, keys: TensorValue, values: TensorValue) -> None:
         barrier = _require(handle)
         if not 0 <= component < len(barrier.dtypes):
             raise invalid(f"component_index is {component}, {barrier} has {len(barrier.dtypes)} components")
@@ -74,7 +75,7 @@ def bind_take(node: Node, device: Device) -> Function:
     if node.attrs["timeout_ms"] != -1:
         raise invalid(f"timeout_ms is {node.attrs['timeout_ms']}: only -1 is supported; use the timeout of the step")
 
-    def take(step: Step, finish: Function, handle: Any, num_elements: Any) -> None:
+    def take(step: Step, finish: Function, handle: object, num_elements: torch.Tensor) -> None:
         barrier = _require(handle)
         if barrier.dtypes != types:
             raise invalid(f"{barrier} has components of {barrier.dtypes}, but is used with {types}")

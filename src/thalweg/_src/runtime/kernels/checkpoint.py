@@ -62,7 +62,7 @@ def bind_save(node: Node, device: Device) -> Callable[..., None]:
     _require_tensors(types)
     variables = _variables(node, device) if node.attrs.get("_consistent") else {}
 
-    def save(prefix: Array, names: Array, specs: Array, *tensors: Any) -> None:
+    def save(prefix: Array, names: Array, specs: Array, *tensors: object) -> None:
         path, values = _path(prefix), _one_moment(variables, list(tensors))
         plan = _planned(_texts(names), _texts(specs), types, values)
         writer = writer_for(path)

@@ -28,7 +28,7 @@ def bind_alone(node: Node, device: Device) -> Function:
         raise invalid("collectives in unstructured control flow cannot run")
     shape = node.attrs.get("shape")
 
-    def alone(step: Step, finish: Function, value: Any) -> None:
+    def alone(step: Step, finish: Function, value: torch.Tensor) -> None:
         if node.type == "CollectiveBcastSend" and not compatible(tuple(value.shape), shape):
             raise invalid(f"the shape {list(value.shape)} of the input is not that of the broadcast, {show(shape)}")
         if node.type == "CollectiveGather" and not value.dim():

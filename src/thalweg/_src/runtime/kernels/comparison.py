@@ -60,7 +60,7 @@ def bind_unsigned_bits(node: Node, device: Device) -> Call:
 def bind_string_equality(node: Node, device: Device) -> Function:
     compare = np.equal if node.type == "Equal" else np.not_equal
 
-    def function(x: Any, y: Any) -> torch.Tensor:
+    def function(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         return torch.from_numpy(np.asarray(compare(x, y), dtype=np.bool_))
 
     return function if node.attrs["incompatible_shape_error"] else _answered(function, node, device)
@@ -70,7 +70,7 @@ def _answered(function: Function, node: Node, device: Device) -> Function:
     """Returns "unequal" instead of an error for tensors whose shapes do not broadcast."""
     answer = torch.tensor(node.type == "NotEqual", device=device.torch)
 
-    def compare(x: Any, y: Any) -> torch.Tensor:
+    def compare(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         try:
             np.broadcast_shapes(tuple(x.shape), tuple(y.shape))
         except ValueError:

@@ -13,6 +13,7 @@ from thalweg._src.graph.ops.concat import concatenated, split_sizes
 from thalweg._src.graph.ops.shape_functions import normalize_axis
 from thalweg._src.runtime.kernels.registry import Call, Input, kernel, plain_kernel
 from thalweg._src.runtime.kernels.reshape import STRINGS, Function
+from thalweg._src.runtime.kernels.types import TensorValue
 from thalweg._src.runtime.resources.devices import Device
 
 
@@ -144,7 +145,7 @@ def bind_split_strings(node: Node, device: Device) -> Function:
 def bind_split_v_strings(node: Node, device: Device) -> Function:
     count = node.attrs["num_split"]
 
-    def split(value: Any, size_splits: torch.Tensor, split_dim: torch.Tensor) -> Any:
+    def split(value: TensorValue, size_splits: torch.Tensor, split_dim: torch.Tensor) -> Any:
         sizes = split_sizes(size_splits.tolist(), value.shape[int(split_dim)], count)
         return one_or_all(np.split(value, np.cumsum(sizes)[:-1], int(split_dim)))  # type: ignore[arg-type]
 

@@ -13,7 +13,7 @@ from thalweg._src.base.errors import invalid
 from thalweg._src.base.shapes import compact, compatible, show
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.runtime.kernels.registry import Call, Constant, Input, kernel, plain_kernel
-from thalweg._src.runtime.kernels.types import from_numpy
+from thalweg._src.runtime.kernels.types import TensorValue, from_numpy
 from thalweg._src.runtime.resources.devices import Device
 
 
@@ -51,7 +51,7 @@ def bind_placeholder_with_default(node: Node, device: Device) -> Callable[[Any],
     if node.input_dtype(0) is dtypes.resource:
         return lambda handle: handle  # a handle is a scalar, whatever the shape of its variable
 
-    def default(value: Any) -> Any:
+    def default(value: TensorValue) -> Any:
         if not compatible(shape, tuple(value.shape)):
             raise errors.ShapeError(f"the default value has shape {show(tuple(value.shape))}", expected=show(shape))
         return value

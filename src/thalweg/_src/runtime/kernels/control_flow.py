@@ -13,7 +13,7 @@ from thalweg._src.runtime.kernels.types import TORCH
 from thalweg._src.runtime.resources.devices import Device
 
 
-def _same(value: Any) -> Any:
+def _same(value: object) -> Any:
     return value
 
 

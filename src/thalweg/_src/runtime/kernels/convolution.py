@@ -47,13 +47,13 @@ class Layout:
     def leave(self, x: Tensor) -> Tensor:
         return x if self.first else x.permute(self.from_torch)
 
-    def entering(self, value: Any) -> Any:
+    def entering(self, value: object) -> Any:
         return value if self.first else Call(torch.permute, (value, self.to_torch))
 
     def leaving(self, value: Call) -> Call:
         return value if self.first else Call(torch.permute, (value, self.from_torch))
 
-    def filter(self, value: Any, depthwise: bool) -> Any:
+    def filter(self, value: object, depthwise: bool) -> Any:
         if depthwise:
             value = Call(torch.unsqueeze, (Call(torch.flatten, (value, -2)), -2))
         return Call(torch.permute, (value, self.filter_to_torch))
@@ -129,7 +129,7 @@ def bind_convolution(node: Node, device: Device) -> Function | Call:
     return convolve
 
 
-def _convolution_call(conv: _StaticConvolution, bias: Any) -> Call:
+def _convolution_call(conv: _StaticConvolution, bias: object) -> Call:
     x = conv.layout.entering(Input(0))
     if conv.before is not None:
         x = Call(torch.constant_pad_nd, (x, conv.before))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from thalweg._src.base import errors
+from thalweg._src.base.dtypes import DType
 from thalweg._src.base.errors import invalid
-from thalweg._src.base.shapes import compatible, show
+from thalweg._src.base.shapes import Shape, compatible, show
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.ops.data import Definition, definition_of
 from thalweg._src.graph.ops.shape_functions import require
@@ -66,14 +67,14 @@ def bind_one_shot_iterator(node: Node, device: Device) -> Constant:
     return Constant(device.resources.lookup_or_create(node.attrs["container"], "one-shot iterator", name, make))
 
 
-def _require_iterator(handle: Any) -> IteratorResource:
+def _require_iterator(handle: object) -> IteratorResource:
     if not isinstance(handle, IteratorResource):
         raise invalid(f"the handle is not an iterator: {handle!r}")
     return handle
 
 
 @plain_kernel("MakeIterator", devices=("CPU",))
-def _make_iterator(dataset: Any, handle: Any) -> None:
+def _make_iterator(dataset: Any, handle: object) -> None:
     iterator = _require_iterator(handle)
     if not hasattr(dataset, "iterate"):
         raise invalid(f"the variant is not a dataset: {dataset!r}")
@@ -81,7 +82,7 @@ def _make_iterator(dataset: Any, handle: Any) -> None:
 
 
 @plain_kernel("IteratorToStringHandle", devices=("CPU",))
-def _to_string_handle(handle: Any) -> Any:
+def _to_string_handle(handle: object) -> Any:
     return np.array(_require_iterator(handle).handle.encode(), dtype=object)
 
 
@@ -89,7 +90,7 @@ def _to_string_handle(handle: Any) -> Any:
 def bind_from_string_handle(node: Node, device: Device) -> Function:
     types, shapes = node.attrs["output_types"], node.attrs["output_shapes"]
 
-    def find(handle: Any) -> IteratorResource:
+    def find(handle: np.ndarray[Any, Any]) -> IteratorResource:
         require(handle.ndim == 0, f"string_handle has shape {show(handle.shape)}", expected="a scalar")
         text = handle.item()
         if not text.startswith(b"iterator/"):
@@ -104,7 +105,7 @@ def bind_from_string_handle(node: Node, device: Device) -> Function:
     return find
 
 
-def _require_outputs(iterator: IteratorResource, types: Any, shapes: Any) -> None:
+def _require_outputs(iterator: IteratorResource, types: Sequence[DType], shapes: Sequence[Shape]) -> None:
     if iterator.types != tuple(types):
         actual, asked = (", ".join(dtype.name for dtype in side) for side in (iterator.types, types))
         raise invalid(f"the iterator {iterator.name!r} has elements of ({actual}), but is used with ({asked})")
@@ -134,7 +135,7 @@ def bind_get_next(node: Node, device: Device) -> Function:
 def bind_iterator_state(node: Node, device: Device) -> Function:
     fail = failure(node, device)
 
-    def get_state(step: Step, finish: Function, handle: Any) -> None:
+    def get_state(step: Step, finish: Function, handle: object) -> None:
         _require_iterator(handle).get_state(step, lambda saved: finish(np.array(saved, dtype=object)), fail)
 
     return get_state
@@ -144,7 +145,7 @@ def bind_iterator_state(node: Node, device: Device) -> Function:
 def bind_restore_iterator(node: Node, device: Device) -> Function:
     fail = failure(node, device)
 
-    def set_state(step: Step, finish: Function, handle: Any, state: Any) -> None:
+    def set_state(step: Step, finish: Function, handle: object, state: np.ndarray[Any, Any]) -> None:
         if state.ndim:
             raise invalid(f"state has shape {show(state.shape)}, expected a scalar")
         _require_iterator(handle).set_state(state.item(), step, finish, fail)
@@ -168,7 +169,7 @@ def bind_single_element(node: Node, device: Device) -> Function:
 
 
 @plain_kernel("DatasetCardinality", devices=("CPU",))
-def _cardinality(dataset: Any) -> Any:
+def _cardinality(dataset: object) -> Any:
     if not hasattr(dataset, "cardinality"):
         raise invalid(f"the variant is not a dataset: {dataset!r}")
     return number(dataset.cardinality())

@@ -6,7 +6,7 @@ import base64
 import math
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -60,7 +60,7 @@ def parse_number(text: bytes, dtype: DType) -> Any:
         return None
 
 
-def number_tensor(numbers: list[Any], dtype: DType, shape: Any) -> torch.Tensor:
+def number_tensor(numbers: list[Any], dtype: DType, shape: Sequence[int]) -> torch.Tensor:
     """Returns numbers as a tensor; values too large for a float32 become infinite."""
     with np.errstate(over="ignore"):
         array = np.array(numbers, np.float64 if dtype.is_floating else dtype.as_numpy_dtype)

@@ -26,7 +26,7 @@ def widened(function: Function, dtype: DType) -> Function:
     if narrow not in _NARROW:
         return function
 
-    def computed(*values: Any) -> Any:
+    def computed(*values: torch.Tensor) -> Any:
         result = function(*(value.float() if value.dtype is narrow else value for value in values))
         outputs = result if isinstance(result, tuple) else (result,)
         outputs = tuple(output.to(narrow) if output.dtype is torch.float32 else output for output in outputs)

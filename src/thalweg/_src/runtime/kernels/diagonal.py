@@ -14,6 +14,7 @@ from thalweg._src.graph.ops.diagonal import band_limits, longest_diagonal, matri
 from thalweg._src.graph.ops.shape_functions import require
 from thalweg._src.runtime.kernels.registry import Call, Input, kernel, plain_kernel
 from thalweg._src.runtime.kernels.reshape import Function, signed
+from thalweg._src.runtime.kernels.types import TensorValue
 from thalweg._src.runtime.resources.devices import Device
 
 plain_kernel("MatrixDiag")(torch.diag_embed)
@@ -95,7 +96,9 @@ def _band_of(matrix: torch.Tensor, k: torch.Tensor, align: str) -> _Band:
 def bind_matrix_diag_band(node: Node, device: Device) -> Function:
     align = node.attrs.get("align", "LEFT_LEFT")
 
-    def build(rows: torch.Tensor, k: Any, num_rows: Any, num_cols: Any, padding: torch.Tensor) -> torch.Tensor:
+    def build(
+        rows: torch.Tensor, k: torch.Tensor, num_rows: torch.Tensor, num_cols: TensorValue, padding: torch.Tensor
+    ) -> torch.Tensor:
         lower, upper = band_limits(k)
         require(rows.ndim > (lower != upper), f"diagonal has rank {rows.ndim}", expected="one row per diagonal")
         require(not padding.ndim, f"padding_value has rank {padding.ndim}", expected="a scalar")

@@ -13,7 +13,7 @@ from thalweg._src.base.dtypes import DType
 from thalweg._src.base.errors import invalid
 from thalweg._src.base.formats.objects import object_array
 from thalweg._src.graph.ops.constants import as_array
-from thalweg._src.runtime.kernels.types import from_numpy
+from thalweg._src.runtime.kernels.types import TensorValue, from_numpy
 
 Sparse = tuple[torch.Tensor, Any, torch.Tensor]
 
@@ -35,7 +35,7 @@ def text(value: bytes) -> Any:
     return result
 
 
-def from_python(value: Any, dtype: DType) -> Any:
+def from_python(value: object, dtype: DType) -> Any:
     """Converts the result of a user's function to a value of a type, with its own memory."""
     array = value if isinstance(value, np.ndarray) else as_array(value, dtype)[0]
     if dtypes.as_dtype(array.dtype) is not dtype:
@@ -108,7 +108,7 @@ def stack_padded(values: Sequence[Any], sizes: Sequence[int | None] | None, padd
     return result
 
 
-def slices(value: Any, start: int, stop: int) -> Sequence[Any]:
+def slices(value: TensorValue, start: int, stop: int) -> Sequence[Any]:
     """Returns the elements along the first dimension."""
     if isinstance(value, torch.Tensor):
         return value[start:stop].unbind(0)
@@ -118,7 +118,7 @@ def slices(value: Any, start: int, stop: int) -> Sequence[Any]:
     return [text(item) for item in rows.tolist()]
 
 
-def places(value: Any, chosen: list[int]) -> Any:
+def places(value: TensorValue, chosen: list[int]) -> Any:
     """Returns the elements at some indices of the first dimension, concatenated."""
     indices = np.array(chosen)
     return value.index_select(0, torch.from_numpy(indices)) if isinstance(value, torch.Tensor) else value[indices]
@@ -132,7 +132,7 @@ def decoded_rows(rows: np.ndarray[Any, Any], chosen: list[int], dtype: DType) ->
 # -- sparse -----------------------------------------------------------------------------------------------------------
 
 
-def _take(values: Any, chosen: torch.Tensor) -> Any:
+def _take(values: TensorValue, chosen: torch.Tensor) -> Any:
     return values[chosen] if isinstance(values, torch.Tensor) else values[chosen.numpy()]
 
 
@@ -156,7 +156,7 @@ def slice_sparse(sparse: Sparse, row: int) -> Sparse:
     return indices[chosen, 1:], _take(values, chosen), shape[1:]
 
 
-def sparse_row(value: Any, shape: Sequence[int]) -> Sparse:
+def sparse_row(value: TensorValue, shape: Sequence[int]) -> Sparse:
     """Returns a dense value as a sparse one of a larger shape, with all of its elements."""
     if value.ndim != len(shape) or any(size > most for size, most in zip(value.shape, shape)):
         raise errors.DataLossError(

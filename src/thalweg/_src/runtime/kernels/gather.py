@@ -25,11 +25,11 @@ from thalweg._src.runtime.kernels.registry import kernel, plain_kernel
 from thalweg._src.runtime.kernels.reshape import STRINGS, Function, signed
 from thalweg._src.runtime.kernels.scatter import is_in_range
 from thalweg._src.runtime.kernels.sorting import comparable, restored
-from thalweg._src.runtime.kernels.types import UNSIGNED
+from thalweg._src.runtime.kernels.types import UNSIGNED, TensorValue
 from thalweg._src.runtime.resources.devices import Device
 
 
-def refuse_index(indices: Any, size: int, name: str = "indices") -> None:
+def refuse_index(indices: torch.Tensor, size: int, name: str = "indices") -> None:
     """Raises for the first index outside [0, size), if there is one."""
     array = np.asarray(indices)
     for position in np.argwhere((array < 0) | (array >= size))[:1]:
@@ -113,14 +113,14 @@ def bind_gather_v2(node: Node, device: Device) -> Function:
 def bind_gather_strings(node: Node, device: Device) -> Function:
     batch_dims = node.attrs.get("batch_dims", 0)
 
-    def gather(params: Any, indices: torch.Tensor, axis: Any = 0) -> Any:
+    def gather(params: np.ndarray[Any, Any], indices: torch.Tensor, axis: Any = 0) -> Any:
         positions = torch.arange(params.size).reshape(params.shape)
         return _strings_at(params, _take(positions, indices, int(axis), batch_dims))
 
     return gather
 
 
-def _strings_at(params: Any, positions: torch.Tensor) -> Any:
+def _strings_at(params: TensorValue, positions: torch.Tensor) -> Any:
     """Looks up strings by their positions, which are gathered first; the ellipsis keeps a scalar an array."""
     return params.ravel()[positions.numpy(), ...]
 
@@ -173,7 +173,7 @@ def _take_nd(params: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
 
 
 @plain_kernel("GatherNd", devices=("CPU",), priority=1, Tparams=[dtypes.string])
-def _gather_nd_strings(params: Any, indices: torch.Tensor) -> Any:
+def _gather_nd_strings(params: np.ndarray[Any, Any], indices: torch.Tensor) -> Any:
     positions = torch.arange(params.size).reshape(params.shape)
     return _strings_at(params, _take_nd(positions, indices))
 
@@ -280,7 +280,7 @@ def bind_unravel_index(node: Node, device: Device) -> Function:
     return unravel
 
 
-def _require_beginning(data: Any, partitions: torch.Tensor) -> None:
+def _require_beginning(data: TensorValue, partitions: torch.Tensor) -> None:
     require(
         tuple(data.shape[: partitions.ndim]) == tuple(partitions.shape),
         f"partitions has shape {show(tuple(partitions.shape))}",
@@ -343,7 +343,7 @@ def bind_dynamic_stitch(node: Node, device: Device) -> Function:
 def bind_dynamic_stitch_strings(node: Node, device: Device) -> Function:
     count = node.attrs["N"]
 
-    def stitch(*values: Any) -> Any:
+    def stitch(*values: TensorValue) -> Any:
         indices, data = [np.asarray(v) for v in values[:count]], values[count:]
         rows = max((int(i.max()) for i in indices if i.size), default=-1) + 1
         result = np.full((rows, *data[0].shape[indices[0].ndim :]), b"", dtype=object)

@@ -13,7 +13,7 @@ from thalweg._src.base.errors import ShapeError, invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.runtime.kernels.hash_functions import Hash, farmhash64, hash_all, murmur64, siphash
 from thalweg._src.runtime.kernels.registry import kernel, plain_kernel
-from thalweg._src.runtime.kernels.types import to_read
+from thalweg._src.runtime.kernels.types import TensorValue, to_read
 from thalweg._src.runtime.resources.devices import Device
 
 Array = np.ndarray[Any, Any]
@@ -47,7 +47,7 @@ def bind_bucket_strong(node: Node, device: Device) -> Function:
 
 
 @plain_kernel("Fingerprint", devices=("CPU",), T=dtypes.ALL - {dtypes.resource, dtypes.variant})
-def _fingerprint(data: Any, method: Array) -> torch.Tensor:
+def _fingerprint(data: TensorValue, method: Array) -> torch.Tensor:
     if method.item() != b"farmhash64":
         raise invalid(f"Unsupported fingerprint method: {method.item()!r}")
     if not data.ndim:
@@ -55,7 +55,7 @@ def _fingerprint(data: Any, method: Array) -> torch.Tensor:
     return torch.from_numpy(_fingerprints(data).view(np.uint8).reshape(len(data), 8))
 
 
-def _fingerprints(data: Any) -> Array:
+def _fingerprints(data: TensorValue) -> Array:
     """Hashes each row's bytes; for strings, the hashes of the row's strings unless it has just one."""
     rows = len(data)
     if isinstance(data, np.ndarray):

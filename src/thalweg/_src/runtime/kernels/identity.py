@@ -13,16 +13,16 @@ from thalweg._src.base.shapes import compatible, show
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.ops.shape_functions import require
 from thalweg._src.runtime.kernels.registry import kernel, plain_kernel
-from thalweg._src.runtime.kernels.types import TORCH
+from thalweg._src.runtime.kernels.types import TORCH, TensorValue
 from thalweg._src.runtime.resources.devices import Device
 
 
 @plain_kernel("Identity", "StopGradient", "PreventGradient")
-def _same(value: Any) -> Any:
+def _same(value: object) -> Any:
     return value
 
 
-def _all_the_same(*values: Any) -> tuple[Any, ...]:
+def _all_the_same(*values: object) -> tuple[Any, ...]:
     return values
 
 
@@ -37,7 +37,7 @@ def bind_ensure_shape(node: Node, device: Device) -> Callable[[Any], Any]:
     if node.input_dtype(0) is dtypes.resource:
         return _same  # a handle is a scalar, whatever the shape of its variable
 
-    def ensure(value: Any) -> Any:
+    def ensure(value: TensorValue) -> Any:
         if not compatible(shape, tuple(value.shape)):
             raise ShapeError(f"the value has shape {show(tuple(value.shape))}", expected=show(shape), hint=None)
         return value

@@ -45,7 +45,7 @@ def _format(contents: bytes) -> str:
     raise invalid(f"Unknown image file format. One of JPEG, PNG, GIF, BMP required: received {received}")
 
 
-def _only(contents: Any) -> bytes:
+def _only(contents: np.ndarray[Any, Any]) -> bytes:
     require(contents.ndim == 0, f"contents has shape {list(contents.shape)}", expected="a scalar")
     value: bytes = contents.item()
     return value
@@ -62,7 +62,7 @@ def bind_decode(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     channels = node.attrs.get("channels", 3)
     expand = node.attrs.get("expand_animations", op == "DecodeGif")
 
-    def decode(contents: Any, window: torch.Tensor | None = None) -> torch.Tensor:
+    def decode(contents: np.ndarray[Any, Any], window: torch.Tensor | None = None) -> torch.Tensor:
         data = _only(contents)
         form = _format(data)
         if op not in _ACCEPTED[form]:

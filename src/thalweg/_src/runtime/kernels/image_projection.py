@@ -51,7 +51,7 @@ def _require_fitting(images: Image, transforms: Image, output_shape: Image) -> N
     require(int(output_shape.min()) > 0, f"output_shape is {output_shape.tolist()}", expected="positive sizes")
 
 
-def _at(images: Image, y: Image, x: Image, fill_value: Any) -> Image:
+def _at(images: Image, y: Image, x: Image, fill_value: torch.Tensor | float) -> Image:
     """Returns the pixels at integer coordinates, the fill value outside the image."""
     batch, height, width, channels = images.shape
     inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
@@ -64,14 +64,14 @@ def _at(images: Image, y: Image, x: Image, fill_value: Any) -> Image:
     return torch.where(inside[..., None], pixels, fill_value)
 
 
-def _nearest(images: Image, y: Image, x: Image, fill_value: Any) -> Image:
+def _nearest(images: Image, y: Image, x: Image, fill_value: torch.Tensor | float) -> Image:
     def rounded(v: Image) -> Image:
         return torch.trunc(v + torch.copysign(torch.full_like(v, 0.5), v))  # halves are rounded away from zero
 
     return _at(images, rounded(y), rounded(x), fill_value)
 
 
-def _bilinear(images: Image, y: Image, x: Image, fill_value: Any) -> Image:
+def _bilinear(images: Image, y: Image, x: Image, fill_value: torch.Tensor | float) -> Image:
     top, left = torch.floor(y), torch.floor(x)
     down, right = (y - top)[..., None], (x - left)[..., None]
     up, back = (top + 1 - y)[..., None], (left + 1 - x)[..., None]

@@ -35,7 +35,7 @@ class _Boxes:
         )
         self.areas = (self.bottom - self.top) * (self.right - self.left)
 
-    def overlap(self, box: int, others: Any) -> Array:
+    def overlap(self, box: int, others: object) -> Array:
         """Returns the intersection over union with the boxes at an index; empty boxes overlap nothing."""
         height = np.minimum(self.bottom[others], self.bottom[box]) - np.maximum(self.top[others], self.top[box])
         width = np.minimum(self.right[others], self.right[box]) - np.maximum(self.left[others], self.left[box])

@@ -13,7 +13,7 @@ from thalweg._src.runtime.kernels.types import TORCH_UNSIGNED
 
 
 @plain_kernel("_RotateQuarters")
-def _rotate(image: Any, k: torch.Tensor) -> Any:
+def _rotate(image: torch.Tensor, k: torch.Tensor) -> Any:
     require(image.ndim >= 3, f"image has rank {image.ndim}", expected="height, width and channels")
     require(k.ndim == 0, f"k has shape {list(k.shape)}", expected="a scalar")
     turns = int(k) % 4

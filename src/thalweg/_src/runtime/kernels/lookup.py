@@ -17,7 +17,7 @@ from thalweg._src.runtime.kernels.decoding import parse_number
 from thalweg._src.runtime.kernels.files import read_whole
 from thalweg._src.runtime.kernels.registry import Constant, kernel, plain_kernel
 from thalweg._src.runtime.kernels.strings import as_bytes
-from thalweg._src.runtime.kernels.types import TORCH, UNSIGNED
+from thalweg._src.runtime.kernels.types import TORCH, UNSIGNED, TensorValue
 from thalweg._src.runtime.resources.devices import Device
 from thalweg._src.runtime.resources.tables import KEYS, DenseTable, LookupTable, StaticTable, same_table
 
@@ -73,7 +73,7 @@ def bind_dense(node: Node, device: Device) -> Function:
     if not 0 < load < 1:
         raise invalid(f"max_load_factor is {load}, expected 0 < max_load_factor < 1")
 
-    def handle(empty: Any, deleted: Any) -> LookupTable:
+    def handle(empty: torch.Tensor, deleted: torch.Tensor) -> LookupTable:
         def make(name: str) -> LookupTable:
             one = tuple(empty.shape)
             return DenseTable((empty, deleted), name, attrs["key_dtype"], attrs["value_dtype"], shape, one)
@@ -87,7 +87,7 @@ def bind_dense(node: Node, device: Device) -> Function:
     return handle
 
 
-def _require_table(table: Any) -> LookupTable:
+def _require_table(table: object) -> LookupTable:
     if not isinstance(table, LookupTable):
         raise invalid(f"the handle is not a table: {table!r}")
     return table
@@ -97,7 +97,7 @@ def _types(node: Node, key: str, value: str = "") -> Callable[[Any], LookupTable
     """Returns the check that a handle is a table, with the key and value types of the op."""
     key_dtype, value_dtype = node.attrs[key], node.attrs[value] if value else None
 
-    def check(table: Any) -> LookupTable:
+    def check(table: object) -> LookupTable:
         checked = _require_table(table)
         checked.require_types(key_dtype, value_dtype)
         return checked
@@ -153,7 +153,7 @@ def _static(table: LookupTable) -> StaticTable:
 def bind_initialize(node: Node, device: Device) -> Function:
     check = _types(node, "Tkey", "Tval")
 
-    def initialize(handle: Any, keys: Any, values: Any) -> None:
+    def initialize(handle: object, keys: TensorValue, values: TensorValue) -> None:
         table = _static(check(handle))
         if keys.shape != values.shape or keys.ndim != 1:
             raise errors.ShapeError("keys and values differ in shape", expected="two vectors of equal length")
@@ -166,7 +166,7 @@ def bind_initialize(node: Node, device: Device) -> Function:
 def bind_initialize_from_file(node: Node, device: Device) -> Function:
     reader = _LineReader(node.attrs, device)
 
-    def initialize(handle: Any, filename: Array) -> None:
+    def initialize(handle: object, filename: Array) -> None:
         table = _static(_require_table(handle))
         table.fill(*reader.read(filename.item(), table.key_dtype, table.value_dtype))
 

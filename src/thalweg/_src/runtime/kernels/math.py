@@ -143,7 +143,7 @@ def bind_unsigned_division(node: Node, device: Device) -> Call:
 def bind_long_division(node: Node, device: Device) -> Function:
     function = np.floor_divide if node.type in ("Div", "TruncateDiv", "FloorDiv") else np.remainder
 
-    def divide(x: Any, y: Any) -> Any:
+    def divide(x: torch.Tensor, y: torch.Tensor) -> Any:
         if not y.all():
             raise RuntimeError("ZeroDivisionError")
         return function(x, y)

@@ -26,7 +26,7 @@ def bind_mutex(node: Node, device: Device) -> Constant:
 def bind_lock(node: Node, device: Device) -> Function:
     fail, is_shared = failure(node, device), node.attrs.get(SHARED, False)
 
-    def acquire(step: Step, finish: Function, mutex: Any) -> None:
+    def acquire(step: Step, finish: Function, mutex: object) -> None:
         if not isinstance(mutex, Mutex):
             raise invalid(f"the handle is not a mutex: {mutex!r}")
         mutex.acquire(step, finish, fail, is_shared)
@@ -35,7 +35,7 @@ def bind_lock(node: Node, device: Device) -> Function:
 
 
 @plain_kernel("ConsumeMutexLock")
-def _consume(lock: Any) -> None:
+def _consume(lock: object) -> None:
     if not isinstance(lock, Lock):
         raise invalid(f"this is not the lock of a mutex: {lock!r}")
     lock.release()

@@ -12,6 +12,7 @@ from thalweg._src.base.errors import invalid
 from thalweg._src.base.shapes import compatible, show
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.runtime.kernels.registry import kernel
+from thalweg._src.runtime.kernels.types import TensorValue
 from thalweg._src.runtime.resources.devices import Device
 from thalweg._src.runtime.resources.step import Step
 
@@ -30,7 +31,7 @@ def bind_alone(node: Node, device: Device) -> Function:
     if node.attrs["num_devices"] != 1:
         raise invalid("NcclAllReduce in unstructured control flow cannot run")
 
-    def alone(step: Step, finish: Function, value: Any) -> None:
+    def alone(step: Step, finish: Function, value: object) -> None:
         finish(value)
 
     return alone
@@ -40,7 +41,7 @@ def bind_alone(node: Node, device: Device) -> Function:
 def bind_reduce(node: Node, device: Device) -> Function:
     combine = _REDUCTIONS[node.attrs["reduction"]]
 
-    def reduced(*values: Any) -> Any:
+    def reduced(*values: object) -> Any:
         return reduce(combine, values)
 
     return reduced
@@ -50,7 +51,7 @@ def bind_reduce(node: Node, device: Device) -> Function:
 def bind_broadcast(node: Node, device: Device) -> Function:
     shape = node.attrs["shape"]
 
-    def same(value: Any) -> Any:
+    def same(value: TensorValue) -> Any:
         if not compatible(tuple(value.shape), shape):
             raise invalid(f"the shape {list(value.shape)} of the input is not that of the broadcast, {show(shape)}")
         return value

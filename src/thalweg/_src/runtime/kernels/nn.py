@@ -29,7 +29,7 @@ def _same_shape(a: Tensor, b: Tensor) -> None:
         raise errors.ShapeError(f"Shapes {show(tuple(a.shape))} and {show(tuple(b.shape))} are not compatible.")
 
 
-def _guarded(node: Node, function: Function, *rest: Any) -> Function | Call:
+def _guarded(node: Node, function: Function, *rest: object) -> Function | Call:
     """Returns a call on two inputs of one shape, which is checked at run time unless it is known statically."""
     if is_fully_defined(node.input_shape(0)) and node.input_shape(0) == node.input_shape(1):
         return Call(function, (Input(0), Input(1), *rest))
@@ -393,7 +393,7 @@ def bind_in_top_k(node: Node, device: Device) -> Function:
     return _in_top_k
 
 
-def _in_top_k(predictions: Tensor, targets: Tensor, k: Any) -> Tensor:
+def _in_top_k(predictions: Tensor, targets: Tensor, k: torch.Tensor | int) -> Tensor:
     classes = targets.to(torch.int64).unsqueeze(1)
     if predictions.dim() != 2 or targets.dim() != 1 or predictions.shape[0] != targets.shape[0]:
         raise errors.ShapeError(

@@ -32,7 +32,7 @@ class OptionalValue:
 _NOTHING = OptionalValue()
 
 
-def _require_optional(value: Any) -> OptionalValue:
+def _require_optional(value: object) -> OptionalValue:
     if not isinstance(value, OptionalValue):
         raise invalid(f"the variant is not an optional: {value!r}")
     return value
@@ -54,7 +54,7 @@ plain_kernel("OptionalHasValue", devices=("CPU",))(
 def bind_get_value(node: Node, device: Device) -> Function:
     types, shapes = tuple(node.attrs["output_types"]), node.attrs["output_shapes"]
 
-    def get(optional: Any) -> Any:
+    def get(optional: object) -> Any:
         held = _require_optional(optional)
         if held.components is None:
             raise invalid("The given optional does not have a value.")
@@ -73,14 +73,14 @@ def bind_get_value(node: Node, device: Device) -> Function:
 def bind_next_as_optional(node: Node, device: Device) -> Function:
     types, fail = tuple(node.attrs["output_types"]), failure(node, device)
 
-    def get_next(step: Step, finish: Function, handle: Any) -> None:
+    def get_next(step: Step, finish: Function, handle: object) -> None:
         if not isinstance(handle, IteratorResource):
             raise invalid(f"the handle is not an iterator: {handle!r}")
         if handle.types != types:
             actual, asked = (", ".join(dtype.name for dtype in side) for side in (handle.types, types))
             raise invalid(f"the iterator {handle.name!r} has elements of ({actual}), but is used with ({asked})")
 
-        def end(step: Step, error: Any) -> None:
+        def end(step: Step, error: errors.OpError) -> None:
             if isinstance(error, errors.OutOfRangeError):
                 finish(_NOTHING)
             else:

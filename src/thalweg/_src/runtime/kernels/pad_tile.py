@@ -13,11 +13,11 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.ops.shape_functions import normalize_axis, require
 from thalweg._src.runtime.kernels.registry import Call, Input, kernel, plain_kernel
 from thalweg._src.runtime.kernels.reshape import STRINGS, Function, by_position, flip, flip_function, signed
-from thalweg._src.runtime.kernels.types import TORCH, UNSIGNED
+from thalweg._src.runtime.kernels.types import TORCH, UNSIGNED, TensorValue
 from thalweg._src.runtime.resources.devices import Device
 
 
-def _require_multiples(value: Any, multiples: Sequence[int]) -> None:
+def _require_multiples(value: TensorValue, multiples: Sequence[int]) -> None:
     require(len(multiples) == value.ndim, f"multiples has {len(multiples)} entries", expected=f"{value.ndim}")
     require(min(multiples, default=0) >= 0, f"multiples {list(multiples)} has a negative entry")
 
@@ -37,12 +37,12 @@ def bind_tile(node: Node, device: Device) -> Function | Call:
 
 
 @plain_kernel("Tile", **STRINGS)
-def _tile_strings(value: Any, multiples: torch.Tensor) -> Any:
+def _tile_strings(value: TensorValue, multiples: torch.Tensor) -> Any:
     _require_multiples(value, multiples.tolist())
     return np.tile(value, multiples.tolist())
 
 
-def _require_paddings(value: Any, paddings: list[list[int]]) -> None:
+def _require_paddings(value: TensorValue, paddings: list[list[int]]) -> None:
     require(len(paddings) == value.ndim, f"paddings has {len(paddings)} rows", expected=f"{value.ndim}")
     require(all(len(row) == 2 for row in paddings), f"paddings is {paddings}", expected="[n, 2]")
     require(all(p >= 0 for row in paddings for p in row), f"paddings {paddings} has a negative entry")

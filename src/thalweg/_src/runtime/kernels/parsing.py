@@ -42,7 +42,7 @@ def text_of(value: Any) -> str:
     return str(data.decode("utf-8", "replace"))
 
 
-def names_of(values: Any, count: int) -> list[str]:
+def names_of(values: Array, count: int) -> list[str]:
     flat = values.ravel().tolist()
     if flat and len(flat) != count:
         raise errors.ShapeError(f"{count} messages have {len(flat)} names", expected="one name per message, or none")
@@ -170,7 +170,7 @@ def bind_parse_example(node: Node, device: Device) -> Callable[..., Any]:
     plan = FeaturePlan(node.attrs["sparse_types"], node.attrs["Tdense"], node.attrs["dense_shapes"])
     sparse, dense = node.attrs["Nsparse"], node.attrs["Ndense"]
 
-    def parse(serialized: Any, names: Any, *rest: Any) -> Any:
+    def parse(serialized: Array, names: Array, *rest: Any) -> Any:
         require_rank(serialized, 1, "serialized")
         labels = names_of(names, len(serialized))
         features = [decode_message("Example", d, n).features.feature for d, n in zip(serialized.tolist(), labels)]
@@ -198,7 +198,14 @@ def bind_parse_example_v2(node: Node, device: Device) -> Callable[..., Any]:
     plan = FeaturePlan(attrs["sparse_types"], attrs["Tdense"], attrs["dense_shapes"])
     ragged = list(zip(attrs["ragged_value_types"], attrs["ragged_split_types"]))
 
-    def parse(serialized: Any, names: Any, sparse_keys: Any, dense_keys: Any, ragged_keys: Any, *defaults: Any) -> Any:
+    def parse(
+        serialized: Array,
+        names: Array,
+        sparse_keys: Array,
+        dense_keys: Array,
+        ragged_keys: Array,
+        *defaults: object,
+    ) -> Any:
         if serialized.ndim > 1:
             raise errors.ShapeError(f"serialized has shape {list(serialized.shape)}", expected="rank 0 or 1")
         keys = [_keys(k, n) for k, n in ((sparse_keys, plan.sparse), (dense_keys, plan.dense), (ragged_keys, ragged))]
@@ -229,7 +236,7 @@ def bind_parse_single_example(node: Node, device: Device) -> Callable[..., Any]:
     plan = FeaturePlan(node.attrs["sparse_types"], node.attrs["Tdense"], node.attrs["dense_shapes"])
     sparse_keys, dense_keys = ([text_of(key) for key in node.attrs[name]] for name in ("sparse_keys", "dense_keys"))
 
-    def parse(serialized: Any, *defaults: Any) -> Any:
+    def parse(serialized: Array, *defaults: object) -> Any:
         require_rank(serialized, 0, "serialized")
         labels = ["<unknown>"]
         features = [decode_message("Example", serialized.item(), labels[0]).features.feature]
@@ -239,7 +246,7 @@ def bind_parse_single_example(node: Node, device: Device) -> Callable[..., Any]:
 
 
 @plain_kernel("DecodeJSONExample", devices=("CPU",))
-def _decode_json_example(texts: Any) -> Any:
+def _decode_json_example(texts: Array) -> Any:
     try:
         return object_array([example_from_json(text) for text in texts.ravel().tolist()]).reshape(texts.shape)
     except ValueError as error:
@@ -253,7 +260,7 @@ def bind_parse_tensor(node: Node, device: Device) -> Callable[..., Any]:
 
     out_type = node.attrs["out_type"]
 
-    def parse(serialized: Any) -> Any:
+    def parse(serialized: Array) -> Any:
         require_rank(serialized, 0, "serialized")
         try:
             proto = TensorProto.FromString(serialized.item())
@@ -284,7 +291,7 @@ def bind_serialize_tensor(node: Node, device: Device) -> Callable[..., Any]:
     dtype = node.attrs["T"]
     make = array_proto if dtype is dtypes.string else content_proto  # strings one by one, numbers as raw bytes
 
-    def serialize(value: Any) -> Any:
+    def serialize(value: object) -> Any:
         array = to_read(value)
         return np.array(make(array, dtype).SerializeToString(), dtype=object)
 

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from thalweg._src.base import dtypes
+from thalweg._src.base.shapes import Shape
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.ops.pooling import depth_window
 from thalweg._src.graph.ops.shape_functions import require
@@ -87,7 +88,7 @@ class _Plan:
 class Pool:
     """A bound pool: its plan is fixed if the sizes are static, otherwise it is computed from each step's sizes."""
 
-    def __init__(self, node: Node, shape: Any) -> None:
+    def __init__(self, node: Node, shape: Shape) -> None:
         self.node = node
         self.window = window_of(node.attrs)
         self.kernel = kernel_of(node.attrs)
@@ -327,7 +328,7 @@ def bind_avg_pool(node: Node, device: Device) -> Function | Call:
     return mean_of
 
 
-def window_is_full(window: Window, shape: Any) -> bool:
+def window_is_full(window: Window, shape: Shape) -> bool:
     """Returns whether images are known to be non-empty apart from the batch: torch rejects empty pools."""
     return shape is not None and bool(window.channels(shape)) and shape[0] is not None and shape[0] > 0
 

@@ -13,7 +13,7 @@ from thalweg._src.base import errors
 from thalweg._src.base.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.runtime.kernels.registry import Call, Input, kernel
-from thalweg._src.runtime.kernels.types import to_read
+from thalweg._src.runtime.kernels.types import TensorValue, to_read
 from thalweg._src.runtime.resources.devices import Device
 
 
@@ -29,7 +29,7 @@ def bind_print(node: Node, device: Device) -> Callable[..., Any]:
     message, summarize = node.attrs["message"], node.attrs["summarize"]
     state = device.state(node.name, lambda: _Countdown(node.attrs["first_n"]))
 
-    def show(value: Any, *data: Any) -> Any:
+    def show(value: object, *data: object) -> Any:
         if state.left:
             state.left -= 1
             text = "".join(f"[{summary(item, summarize)}]" for item in data)
@@ -43,7 +43,7 @@ def bind_print(node: Node, device: Device) -> Callable[..., Any]:
 def bind_print_v2(node: Node, device: Device) -> Callable[[Any], None]:
     stream, end = node.attrs["output_stream"], node.attrs["end"]
 
-    def show(value: Any) -> None:
+    def show(value: np.ndarray[Any, Any]) -> None:
         text = _text(value.item())
         if stream.startswith("file://"):
             with open(stream.removeprefix("file://"), "a", encoding="utf-8") as file:
@@ -58,7 +58,7 @@ def bind_print_v2(node: Node, device: Device) -> Callable[[Any], None]:
 def bind_string_format(node: Node, device: Device) -> Callable[..., Any]:
     texts, summarize = node.attrs["template"].split(node.attrs["placeholder"]), node.attrs["summarize"]
 
-    def fill(*values: Any) -> Any:
+    def fill(*values: object) -> Any:
         shown = [layout(value, summarize) for value in values]
         text = "".join(text_before + value for text_before, value in zip(texts, [*shown, ""]))
         return np.array(text.encode("utf-8", "surrogateescape"), dtype=object)
@@ -80,7 +80,7 @@ def bind_assert(node: Node, device: Device) -> Call:
     return Call(check, (Input(0), [Input(i) for i in range(1, len(node.inputs))]))
 
 
-def summary(value: Any, limit: int) -> str:
+def summary(value: object, limit: int) -> str:
     """Formats the first elements of a value on one line: `[1 2][3...]...`; a negative limit shows all."""
     array = to_read(value)
     room = [array.size if limit < 0 else min(limit, array.size)]
@@ -88,7 +88,7 @@ def summary(value: Any, limit: int) -> str:
     return shown + ("..." if 0 <= limit < array.size else "")
 
 
-def _row(array: Any, room: list[int]) -> str:
+def _row(array: TensorValue, room: list[int]) -> str:
     if array.ndim == 1:
         count = min(len(array), room[0])
         room[0] -= count
@@ -103,13 +103,13 @@ def _row(array: Any, room: list[int]) -> str:
     return "".join(rows)
 
 
-def layout(value: Any, at_ends: int) -> str:
+def layout(value: object, at_ends: int) -> str:
     """Formats a value in rows and columns, with `count` elements at both ends of each dimension; negative for all."""
     array = to_read(value)
     return _block(array, max(array.size, 1) if at_ends < 0 else at_ends, 0, array.ndim)
 
 
-def _block(array: Any, at_ends: int, depth: int, rank: int) -> str:
+def _block(array: TensorValue, at_ends: int, depth: int, rank: int) -> str:
     if depth == rank:
         return _element(array[()] if isinstance(array, np.ndarray) else array, quoted=True)
     count = len(array)

@@ -38,11 +38,11 @@ def bind_py_func(node: Node, device: Device) -> Callable[..., Any]:
         )
     function, types = entry.function, tuple(node.attrs["Tout"])
 
-    def call_on_values(*values: Any) -> Any:
+    def call_on_values(*values: object) -> Any:
         results = called(function, values)
         return results[0] if len(types) == 1 else tuple(results)
 
-    def call(*values: Any) -> Any:
+    def call(*values: object) -> Any:
         results = called(function, [_private_copy(value) for value in values])
         if len(results) != len(types):
             raise invalid(f"{token} returns {len(results)} values, but expects to see {len(types)} values.")
@@ -52,7 +52,7 @@ def bind_py_func(node: Node, device: Device) -> Callable[..., Any]:
     return call_on_values if entry.takes_values else call
 
 
-def _private_copy(value: Any) -> Any:
+def _private_copy(value: object) -> Any:
     """Returns an input as an array that the function may modify."""
     result = to_numpy(value)
     return result.copy() if result is value else result
@@ -79,7 +79,7 @@ def _story(error: Exception) -> str:
     return f"{type(error).__name__}: {error}\n{''.join(lines).rstrip()}"
 
 
-def _as_value(value: Any, dtype: DType, index: int, token: str) -> Any:
+def _as_value(value: object, dtype: DType, index: int, token: str) -> Any:
     """Returns a result as a step's value; types are not converted, since that would hide a loss of precision."""
     try:
         array = as_array(value, dtypes.string)[0] if dtype is dtypes.string else np.asarray(value)

@@ -14,7 +14,7 @@ from thalweg._src.base.errors import invalid
 from thalweg._src.base.shapes import Shape, compatible, is_fully_defined, show
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.runtime.kernels.registry import Constant, kernel, plain_kernel
-from thalweg._src.runtime.kernels.types import TORCH
+from thalweg._src.runtime.kernels.types import TORCH, TensorValue
 from thalweg._src.runtime.kernels.waiting import failure, require_same, shared, storable
 from thalweg._src.runtime.resources.devices import Device
 from thalweg._src.runtime.resources.queues import ByPriority, Element, InOrder, Queue, Shuffled, Store
@@ -25,7 +25,7 @@ Function = Callable[..., Any]
 # -- handles ----------------------------------------------------------------------------------------------------------
 
 
-def _bind_queue(node: Node, device: Device, make_store: Callable[[], Store], **traits: Any) -> Constant:
+def _bind_queue(node: Node, device: Device, make_store: Callable[[], Store], **traits: object) -> Constant:
     attrs, kind = node.attrs, node.type.removesuffix("V2")
     types, shapes, capacity = attrs["component_types"], attrs["shapes"], attrs["capacity"]
     if shapes and len(shapes) != len(types):
@@ -77,7 +77,7 @@ def bind_shuffle(node: Node, device: Device) -> Constant:
     return _bind_queue(node, device, lambda: Shuffled(stay, seed), min_after_dequeue=stay)
 
 
-def require_queue(handle: Any) -> Queue:
+def require_queue(handle: object) -> Queue:
     if not isinstance(handle, Queue):
         raise invalid(f"the handle is not a queue: {handle!r}")
     return handle
@@ -89,7 +89,7 @@ def _checked(node: Node, key: str) -> Callable[[Any], Queue]:
     if node.attrs["timeout_ms"] != -1:
         raise invalid(f"timeout_ms is {node.attrs['timeout_ms']}: only -1 is supported; use the timeout of the step")
 
-    def check(handle: Any) -> Queue:
+    def check(handle: object) -> Queue:
         queue = require_queue(handle)
         if queue.dtypes != types:
             actual, asked = (", ".join(dtype.name for dtype in side) for side in (queue.dtypes, types))
@@ -114,7 +114,7 @@ def _require_fit(queue: Queue, index: int, shape: tuple[int, ...]) -> None:
 def bind_enqueue(node: Node, device: Device) -> Function:
     check, fail = _checked(node, "Tcomponents"), failure(node, device)
 
-    def enqueue(step: Step, finish: Function, handle: Any, *components: Any) -> None:
+    def enqueue(step: Step, finish: Function, handle: object, *components: TensorValue) -> None:
         queue = check(handle)
         if queue.shapes is not None:
             for index, component in enumerate(components):
@@ -129,7 +129,7 @@ def bind_enqueue(node: Node, device: Device) -> Function:
 def bind_enqueue_many(node: Node, device: Device) -> Function:
     check, fail = _checked(node, "Tcomponents"), failure(node, device)
 
-    def enqueue_many(step: Step, finish: Function, handle: Any, *components: Any) -> None:
+    def enqueue_many(step: Step, finish: Function, handle: object, *components: TensorValue) -> None:
         queue = check(handle)
         for index, component in enumerate(components):
             if not component.ndim:
@@ -148,7 +148,7 @@ def bind_enqueue_many(node: Node, device: Device) -> Function:
     return enqueue_many
 
 
-def slices(batch: Any, apart: bool) -> Sequence[Any]:
+def slices(batch: TensorValue, apart: bool) -> Sequence[Any]:
     """Returns the elements of a batch, with their own memory if they are to be stored separately."""
     if isinstance(batch, torch.Tensor):
         elements: Sequence[torch.Tensor] = batch.unbind(0)
@@ -165,7 +165,7 @@ def slices(batch: Any, apart: bool) -> Sequence[Any]:
 def bind_dequeue(node: Node, device: Device) -> Function:
     check, fail = _checked(node, "component_types"), failure(node, device)
 
-    def dequeue(step: Step, finish: Function, handle: Any) -> None:
+    def dequeue(step: Step, finish: Function, handle: object) -> None:
         check(handle).dequeue(step, finish, fail)
 
     return dequeue
@@ -176,7 +176,7 @@ def bind_dequeue_many(node: Node, device: Device) -> Function:
     check, fail = _checked(node, "component_types"), failure(node, device)
     allow_small = node.type == "QueueDequeueUpToV2"
 
-    def dequeue_many(step: Step, finish: Function, handle: Any, n: Any) -> None:
+    def dequeue_many(step: Step, finish: Function, handle: object, n: torch.Tensor) -> None:
         queue = check(handle)
         if n.ndim:
             raise invalid(f"n has shape {show(tuple(n.shape))}, expected a scalar")
@@ -239,7 +239,7 @@ def _padded(components: Sequence[Any], dtype: DType, least: tuple[int, ...]) -> 
 def bind_close(node: Node, device: Device) -> Function:
     cancel, fail = node.attrs["cancel_pending_enqueues"], failure(node, device)
 
-    def close(step: Step, finish: Function, handle: Any) -> None:
+    def close(step: Step, finish: Function, handle: object) -> None:
         require_queue(handle).close(cancel, step, finish, fail)
 
     return close
@@ -252,7 +252,7 @@ plain_kernel("QueueIsClosedV2", devices=("CPU",))(lambda handle: torch.tensor(re
 
 
 @plain_kernel("_SelectHandle", devices=("CPU",))
-def _select_handle(index: Any, *handles: Any) -> Any:
+def _select_handle(index: torch.Tensor, *handles: object) -> Any:
     if index.ndim or not 0 <= int(index) < len(handles):
         raise invalid(f"index is {index.tolist()}, expected one of the {len(handles)} handles")
     return handles[int(index)]

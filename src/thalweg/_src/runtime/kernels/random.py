@@ -15,7 +15,7 @@ from thalweg._src.base.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.ops.shape_functions import require
 from thalweg._src.runtime.kernels.registry import Bind, Call, Constant, Input, kernel
-from thalweg._src.runtime.kernels.types import TORCH
+from thalweg._src.runtime.kernels.types import TORCH, TensorValue
 from thalweg._src.runtime.resources.devices import Device
 
 Sampler = Callable[..., torch.Tensor]
@@ -62,7 +62,7 @@ def drawing(bind: Bind) -> Bind:
             return bound
         call = bound if isinstance(bound, Call) else Call(bound, tuple(Input(i) for i in range(len(node.inputs))))
 
-        def draw(*args: Any, **options: Any) -> Any:
+        def draw(*args: object, **options: object) -> Any:
             with device.drawing:
                 return call.function(*args, **options)
 
@@ -171,7 +171,7 @@ def bind_shuffle(node: Node, device: Device) -> Callable[..., Any]:
 def bind_shuffle_strings(node: Node, device: Device) -> Callable[..., Any]:
     generator = generator_of(node, device)
 
-    def shuffle(value: Any) -> Any:
+    def shuffle(value: TensorValue) -> Any:
         return value[torch.randperm(value.shape[0], generator=generator).numpy()] if value.ndim else value
 
     return shuffle
@@ -200,7 +200,7 @@ def bind_gamma_grad(node: Node, device: Device) -> Callable[..., Any]:
 def bind_poisson(node: Node, device: Device) -> Callable[..., Any]:
     generator, dtype = generator_of(node, device), TORCH[node.dtypes[0]]
 
-    def draw(shape: Any, rate: torch.Tensor) -> torch.Tensor:
+    def draw(shape: torch.Tensor, rate: torch.Tensor) -> torch.Tensor:
         rates = _for_each(shape, rate.double())
         if rates.device.type != "cpu":  # a GPU checks no values, and torch's kernel there aborts the process
             rates = torch.where(rates >= 0, rates, 0.0)

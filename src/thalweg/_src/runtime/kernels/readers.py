@@ -32,7 +32,7 @@ from thalweg._src.runtime.resources.step import Step
 Function = Callable[..., Any]
 
 
-def _bind(node: Node, device: Device, kind: type[Reader], *settings: Any) -> Constant:
+def _bind(node: Node, device: Device, kind: type[Reader], *settings: object) -> Constant:
     if device.readable_folder and node.facts.external:
         text = f"{node.type} reads whatever files a queue names, and files may only be read in {device.readable_folder}"
         raise errors.PermissionDeniedError(None, None, text)
@@ -85,13 +85,13 @@ def bind_tf_record_reader(node: Node, device: Device) -> Constant:
     return _bind(node, device, TFRecordReader, compression)
 
 
-def _require(handle: Any) -> Reader:
+def _require(handle: object) -> Reader:
     if not isinstance(handle, Reader):
         raise invalid(f"the handle is not a reader: {handle!r}")
     return handle
 
 
-def _require_names(handle: Any) -> Queue:
+def _require_names(handle: object) -> Queue:
     queue = require_queue(handle)
     if queue.dtypes != (dtypes.string,) or (queue.shapes is not None and queue.shapes != ((),)):
         raise invalid(f"{queue} does not hold file names: expected one string component")
@@ -141,7 +141,7 @@ plain_kernel("ReaderSerializeStateV2", devices=("CPU",))(lambda reader: _text(_r
 
 
 @plain_kernel("ReaderRestoreStateV2", devices=("CPU",))
-def _restore_state(reader: Any, state: Any) -> None:
+def _restore_state(reader: object, state: np.ndarray[Any, Any]) -> None:
     if state.ndim:
         raise invalid(f"state has shape {show(tuple(state.shape))}, expected a scalar")
     _require(reader).restore(state.item())

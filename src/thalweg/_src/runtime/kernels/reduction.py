@@ -169,7 +169,7 @@ def _on_arrays(function: Callable[..., Any]) -> Callable[..., torch.Tensor]:
     return reduce
 
 
-def _array_mean(array: Any, axis: Dims, keepdims: bool) -> Any:
+def _array_mean(array: np.ndarray[Any, Any], axis: Dims, keepdims: bool) -> Any:
     total = np.sum(array, axis=axis, keepdims=keepdims, dtype=np.uint64)
     return total // np.uint64(max(array.size // max(total.size, 1), 1))
 

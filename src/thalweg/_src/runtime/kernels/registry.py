@@ -51,7 +51,7 @@ class Call:
     kwargs: dict[str, Any] = field(default_factory=dict)
 
 
-def inputs_of(value: Any) -> Iterator[int]:
+def inputs_of(value: object) -> Iterator[int]:
     """Yields the inputs that a call uses."""
     if isinstance(value, Input):
         yield value
@@ -68,7 +68,7 @@ def invoke(call: Call, inputs: Sequence[Any], step: Step | None = None) -> Any:
     return call.function(*arguments, **{key: _argument(value, inputs, step) for key, value in call.kwargs.items()})
 
 
-def _argument(value: Any, inputs: Sequence[Any], step: Step | None) -> Any:
+def _argument(value: object, inputs: Sequence[Any], step: Step | None) -> Any:
     if isinstance(value, Input):
         return inputs[value]
     if isinstance(value, Call):

@@ -28,7 +28,7 @@ def bind_group(node: Node, device: Device) -> Constant:
     return Constant(group)
 
 
-def _require(handle: Any) -> ReplicaGroup:
+def _require(handle: object) -> ReplicaGroup:
     if not isinstance(handle, ReplicaGroup):
         raise invalid(f"the handle is not a replica group: {handle!r}")
     return handle
@@ -39,32 +39,32 @@ def _returning_round(finish: Function) -> Function:
 
 
 @plain_kernel("_ReplicaGroupStart", devices=("CPU",))
-def _start(handle: Any, global_step: Any) -> Any:
+def _start(handle: object, global_step: torch.Tensor) -> Any:
     return torch.tensor(_require(handle).start(int(global_step)))
 
 
 @plain_kernel("_ReplicaGroupOpen", devices=("CPU",))
-def _open(handle: Any, number: Any) -> None:
+def _open(handle: object, number: torch.Tensor) -> None:
     _require(handle).open(int(number))
 
 
 @plain_kernel("_ReplicaGroupCancel", devices=("CPU",))
-def _cancel(handle: Any) -> None:
+def _cancel(handle: object) -> None:
     _require(handle).cancel()
 
 
 @plain_kernel("_ReplicaGroupResume", devices=("CPU",))
-def _resume(handle: Any) -> None:
+def _resume(handle: object) -> None:
     _require(handle).resume()
 
 
 @plain_kernel("_ReplicaGroupStop", devices=("CPU",))
-def _stop(handle: Any) -> None:
+def _stop(handle: object) -> None:
     _require(handle).stop()
 
 
 @plain_kernel("_ReplicaGroupRound", devices=("CPU",))
-def _round(handle: Any, global_step: Any) -> Any:
+def _round(handle: object, global_step: torch.Tensor) -> Any:
     return torch.tensor(_require(handle).current(int(global_step)))
 
 
@@ -72,7 +72,7 @@ def _round(handle: Any, global_step: Any) -> Any:
 def bind_take(node: Node, device: Device) -> Function:
     fail = failure(node, device)
 
-    def take(step: Step, finish: Function, handle: Any) -> None:
+    def take(step: Step, finish: Function, handle: object) -> None:
         _require(handle).take(step, _returning_round(finish), fail)
 
     return take
@@ -82,7 +82,7 @@ def bind_take(node: Node, device: Device) -> Function:
 def bind_pause(node: Node, device: Device) -> Function:
     fail = failure(node, device)
 
-    def pause(step: Step, finish: Function, handle: Any) -> None:
+    def pause(step: Step, finish: Function, handle: object) -> None:
         _require(handle).pause(step, finish, fail)
 
     return pause
@@ -92,7 +92,7 @@ def bind_pause(node: Node, device: Device) -> Function:
 def bind_arrive(node: Node, device: Device) -> Function:
     fail, replica = failure(node, device), node.attrs["replica"]
 
-    def arrive(step: Step, finish: Function, handle: Any, local_step: Any) -> None:
+    def arrive(step: Step, finish: Function, handle: object, local_step: torch.Tensor) -> None:
         _require(handle).arrive(replica, int(local_step), step, _returning_round(finish), fail)
 
     return arrive
@@ -102,7 +102,7 @@ def bind_arrive(node: Node, device: Device) -> Function:
 def bind_join(node: Node, device: Device) -> Function:
     fail, replica = failure(node, device), node.attrs["replica"]
 
-    def join(step: Step, finish: Function, handle: Any) -> None:
+    def join(step: Step, finish: Function, handle: object) -> None:
         _require(handle).join(replica, step, finish, fail)
 
     return join

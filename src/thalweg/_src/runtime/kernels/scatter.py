@@ -11,6 +11,7 @@ import torch
 
 from thalweg._src.base.errors import invalid
 from thalweg._src.graph.ops.state import scatter_nd_shapes, scatter_shapes
+from thalweg._src.runtime.kernels.types import TensorValue
 
 # torch cannot index wide unsigned types, and their sums have the bits of signed sums.
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
@@ -32,7 +33,7 @@ def is_in_range(indices: torch.Tensor, limit: int) -> bool:
     return bool(low.item() >= 0 and high.item() < limit)
 
 
-def require_in_range(indices: Any, limit: int) -> None:
+def require_in_range(indices: torch.Tensor, limit: int) -> None:
     """Raises InvalidArgumentError for an index outside [0, limit): torch would wrap it, or abort on a GPU."""
     if indices.device.type == "cpu" and is_in_range(indices, limit):
         return
@@ -55,7 +56,7 @@ def _present(indices: torch.Tensor, limit: int) -> tuple[torch.Tensor, torch.Ten
     return indices.clamp(0, limit - 1), (indices < 0) | (indices >= limit)
 
 
-def gather(params: Any, indices: torch.Tensor, batch_dims: int) -> Any:
+def gather(params: torch.Tensor, indices: torch.Tensor, batch_dims: int) -> Any:
     """Returns rows of a buffer, those of each batch from its own part."""
     batch, limit, rest = params.shape[:batch_dims], params.shape[batch_dims], tuple(params.shape[batch_dims + 1 :])
     shape = tuple(indices.shape) + rest
@@ -81,23 +82,23 @@ def gather_rows(params: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
         raise
 
 
-def gather_nd(params: Any, indices: torch.Tensor) -> Any:
+def gather_nd(params: torch.Tensor, indices: torch.Tensor) -> Any:
     flat, rest = _flat_indices(params, indices)
     return _rows(_flattened(params, rest), flat).reshape(tuple(indices.shape[:-1]) + rest)
 
 
-def _flattened(buffer: Any, rest: tuple[int, ...]) -> Any:
+def _flattened(buffer: torch.Tensor, rest: tuple[int, ...]) -> Any:
     """Returns a buffer with all but its last dimensions flattened."""
     return buffer.reshape((math.prod(buffer.shape[: buffer.ndim - len(rest)]), *rest))
 
 
-def _rows(params: Any, flat: torch.Tensor) -> Any:
+def _rows(params: TensorValue, flat: torch.Tensor) -> Any:
     if isinstance(params, np.ndarray):
         return params[flat.numpy()]
     return torch.index_select(movable(params), 0, flat).view(params.dtype)
 
 
-def _flat_indices(params: Any, indices: torch.Tensor) -> tuple[torch.Tensor, tuple[int, ...]]:
+def _flat_indices(params: TensorValue, indices: torch.Tensor) -> tuple[torch.Tensor, tuple[int, ...]]:
     """Returns index vectors as row indices of the flattened buffer, and the remaining dimensions."""
     depth = indices.shape[-1]
     flat = torch.zeros(indices.shape[:-1], dtype=torch.int64, device=indices.device)
@@ -108,14 +109,14 @@ def _flat_indices(params: Any, indices: torch.Tensor) -> tuple[torch.Tensor, tup
     return flat.reshape(-1), tuple(params.shape[depth:])
 
 
-def _checked(buffer: Any, indices: torch.Tensor, updates: Any) -> tuple[torch.Tensor, Any]:
+def _checked(buffer: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor) -> tuple[torch.Tensor, Any]:
     """Returns validated flat indices, and one row of updates per index."""
     flat, rows = _flat(buffer, indices, updates)
     require_in_range(indices, buffer.shape[0])
     return flat, rows
 
 
-def _flat(buffer: Any, indices: torch.Tensor, updates: Any) -> tuple[torch.Tensor, Any]:
+def _flat(buffer: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor) -> tuple[torch.Tensor, Any]:
     scatter_shapes(tuple(buffer.shape), tuple(indices.shape), tuple(updates.shape))
     flat, row = indices.reshape(-1), tuple(buffer.shape[1:])
     if isinstance(buffer, np.ndarray):
@@ -123,7 +124,7 @@ def _flat(buffer: Any, indices: torch.Tensor, updates: Any) -> tuple[torch.Tenso
     return flat, updates.expand(tuple(indices.shape) + row).reshape((flat.numel(), *row))
 
 
-def scatter_update(buffer: Any, indices: torch.Tensor, updates: Any) -> None:
+def scatter_update(buffer: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor) -> None:
     flat, rows = _checked(buffer, indices, updates)
     if isinstance(buffer, np.ndarray):
         buffer[flat.numpy()] = rows
@@ -209,7 +210,7 @@ SCATTER: dict[str, Callable[..., None]] = {
 }
 
 
-def scatter_nd(buffer: Any, change: Callable[..., None], indices: torch.Tensor, updates: Any) -> None:
+def scatter_nd(buffer: torch.Tensor, change: Callable[..., None], indices: torch.Tensor, updates: torch.Tensor) -> None:
     """Applies an update at slices addressed by index vectors."""
     scatter_nd_shapes(tuple(buffer.shape), tuple(indices.shape), tuple(updates.shape))
     flat, rest = _flat_indices(buffer, indices)

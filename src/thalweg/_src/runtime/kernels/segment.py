@@ -68,7 +68,7 @@ def _reduce(data: torch.Tensor, ids: torch.Tensor, count: int, how: str, empty: 
     return result[:count]
 
 
-def segment_reduce(data: torch.Tensor, ids: torch.Tensor, count: int, how: str, empty: Any = None) -> torch.Tensor:
+def segment_reduce(data: torch.Tensor, ids: torch.Tensor, count: int, how: str, empty: object = None) -> torch.Tensor:
     """Returns the product, maximum or minimum of each segment; an empty one has `empty`, or the type's extreme."""
     dtype = data.dtype
     if how == "prod":

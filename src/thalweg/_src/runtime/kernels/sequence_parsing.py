@@ -112,7 +112,7 @@ def bind_parse_single_sequence_example(node: Node, device: Device) -> Callable[.
     lists = _Lists(attrs)
     counts = [attrs[f"N{kind}"] for kind in _KINDS]
 
-    def parse(serialized: Any, may_miss: Any, *rest: Any) -> Any:
+    def parse(serialized: np.ndarray[Any, Any], may_miss: np.ndarray[Any, Any], *rest: Any) -> Any:
         require_rank(serialized, 0, "serialized")
         keys, start = [], 0
         for count in counts:
@@ -140,7 +140,7 @@ def bind_parse_sequence_example(node: Node, device: Device) -> Callable[..., Any
     keys = [[text_of(key) for key in attrs[f"{kind}_keys"]] for kind in _KINDS]
     missing = {text_of(key) for key in attrs["feature_list_dense_missing_assumed_empty"]}
 
-    def parse(serialized: Any, debug_name: Any, *defaults: Any) -> Any:
+    def parse(serialized: np.ndarray[Any, Any], debug_name: np.ndarray[Any, Any], *defaults: object) -> Any:
         require_rank(serialized, 1, "serialized")
         names = names_of(debug_name, len(serialized))
         messages = [decode_message("SequenceExample", d, n) for d, n in zip(serialized.tolist(), names)]

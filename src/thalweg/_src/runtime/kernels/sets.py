@@ -15,7 +15,7 @@ from thalweg._src.graph.ops.shape_functions import require
 from thalweg._src.runtime.kernels.registry import kernel
 from thalweg._src.runtime.kernels.reshape import Function
 from thalweg._src.runtime.kernels.sparse import linear_indices, require_fit, require_order, require_shape
-from thalweg._src.runtime.kernels.types import TORCH
+from thalweg._src.runtime.kernels.types import TORCH, TensorValue
 from thalweg._src.runtime.resources.devices import Device
 
 Groups = dict[int, set[Any]]  # by group index
@@ -28,7 +28,7 @@ _OPERATIONS: dict[str, Callable[[set[Any], set[Any]], set[Any]]] = {
 }
 
 
-def _of_dense(values: Any) -> tuple[Groups, list[int]]:
+def _of_dense(values: TensorValue) -> tuple[Groups, list[int]]:
     """Returns the sets of a dense tensor, and the shape of its groups."""
     require(values.ndim >= 2, f"the sets have rank {values.ndim}", expected="rank at least 2")
     shape = list(values.shape[:-1])
@@ -37,7 +37,9 @@ def _of_dense(values: Any) -> tuple[Groups, list[int]]:
     return {i: set(row) for i, row in enumerate(rows) if row}, shape
 
 
-def _of_sparse(indices: torch.Tensor, values: Any, shape: torch.Tensor, validate: bool) -> tuple[Groups, list[int]]:
+def _of_sparse(
+    indices: torch.Tensor, values: TensorValue, shape: torch.Tensor, validate: bool
+) -> tuple[Groups, list[int]]:
     """Returns the sets of a sparse tensor, and the shape of its groups."""
     require_fit(indices, values, shape)
     sizes = shape.tolist()
@@ -86,7 +88,14 @@ def bind_dense_and_sparse(node: Node, device: Device) -> Function:
 def bind_sparse_and_sparse(node: Node, device: Device) -> Function:
     validate = node.attrs["validate_indices"]
 
-    def operate(i: torch.Tensor, v: Any, s: torch.Tensor, j: torch.Tensor, w: Any, t: torch.Tensor) -> Any:
+    def operate(
+        i: torch.Tensor,
+        v: TensorValue,
+        s: torch.Tensor,
+        j: torch.Tensor,
+        w: TensorValue,
+        t: torch.Tensor,
+    ) -> Any:
         return _result(node, _of_sparse(i, v, s, validate), _of_sparse(j, w, t, validate))
 
     return operate
@@ -96,7 +105,7 @@ def bind_sparse_and_sparse(node: Node, device: Device) -> Function:
 def bind_set_size(node: Node, device: Device) -> Function:
     validate = node.attrs["validate_indices"]
 
-    def size(indices: torch.Tensor, values: Any, shape: torch.Tensor) -> torch.Tensor:
+    def size(indices: torch.Tensor, values: TensorValue, shape: torch.Tensor) -> torch.Tensor:
         groups, sizes = _of_sparse(indices, values, shape, validate)
         result = torch.zeros(require_shape(sizes), dtype=torch.int32)
         if groups:

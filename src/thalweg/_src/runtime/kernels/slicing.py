@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from thalweg._src.base.shapes import is_fully_defined, show
+from thalweg._src.base.shapes import Shape, is_fully_defined, show
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.ops.shape_functions import require
 from thalweg._src.graph.ops.slicing import Item, index_of, items_of
 from thalweg._src.runtime.kernels.registry import Call, Input, kernel, plain_kernel
 from thalweg._src.runtime.kernels.reshape import STRINGS, Function, flip, flip_function
+from thalweg._src.runtime.kernels.types import TensorValue
 from thalweg._src.runtime.resources.devices import Device
 
 
@@ -46,7 +47,7 @@ def bind_slice(node: Node, device: Device) -> Function | Call:
 
 
 @plain_kernel("Slice", **STRINGS)
-def _slice(value: Any, begin: torch.Tensor, size: torch.Tensor) -> Any:
+def _slice(value: TensorValue, begin: torch.Tensor, size: torch.Tensor) -> Any:
     return value[_slice_index(value.shape, begin.tolist(), size.tolist())]
 
 
@@ -71,7 +72,7 @@ def forward_index(items: Sequence[Item], shape: Sequence[int | None]) -> tuple[t
     return index_of(forward), tuple(flipped)
 
 
-def _constant_items(node: Node, start: int, shape: Any) -> list[Item] | None:
+def _constant_items(node: Node, start: int, shape: Shape) -> list[Item] | None:
     begin, end, strides = (node.constant(i) for i in range(start, start + 3))
     if shape is None or begin is None or end is None or strides is None:
         return None
@@ -104,7 +105,7 @@ def bind_strided_slice(node: Node, device: Device) -> Function | Call:
 def bind_strided_slice_strings(node: Node, device: Device) -> Function:
     attrs = node.attrs
 
-    def strided_slice(value: Any, begin: torch.Tensor, end: torch.Tensor, strides: torch.Tensor) -> Any:
+    def strided_slice(value: TensorValue, begin: torch.Tensor, end: torch.Tensor, strides: torch.Tensor) -> Any:
         items = items_of(attrs, begin.tolist(), end.tolist(), strides.tolist(), value.ndim)
         return np.asarray(value[index_of(items)], dtype=object)
 

@@ -14,6 +14,7 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.ops.shape_functions import require
 from thalweg._src.runtime.kernels.registry import kernel
 from thalweg._src.runtime.kernels.reshape import STRINGS, Function, signed
+from thalweg._src.runtime.kernels.types import TensorValue
 from thalweg._src.runtime.resources.devices import Device
 
 LIMIT = 2**63 - 1
@@ -126,7 +127,7 @@ def bind_to_dense(node: Node, device: Device) -> Function:
 def bind_strings_to_dense(node: Node, device: Device) -> Function:
     validate = node.attrs["validate_indices"]
 
-    def to_dense(indices: torch.Tensor, shape: torch.Tensor, values: Any, default: Any) -> Any:
+    def to_dense(indices: torch.Tensor, shape: torch.Tensor, values: TensorValue, default: object) -> Any:
         sizes, numbers = _linear_indices(indices, shape, values, validate)
         result = np.empty(math.prod(sizes), dtype=object)
         result[:] = np.asarray(default, dtype=object).item()
@@ -137,7 +138,7 @@ def bind_strings_to_dense(node: Node, device: Device) -> Function:
 
 
 def _linear_indices(
-    indices: torch.Tensor, shape: torch.Tensor, values: Any, validate: bool
+    indices: torch.Tensor, shape: torch.Tensor, values: TensorValue, validate: bool
 ) -> tuple[list[int], torch.Tensor]:
     """Returns the sizes of the dense tensor and the linear indices of its explicit elements."""
     sizes = shape.tolist()

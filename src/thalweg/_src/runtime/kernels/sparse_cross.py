@@ -17,6 +17,7 @@ from thalweg._src.runtime.kernels.hash_functions import Hash, farmhash64, hash_a
 from thalweg._src.runtime.kernels.registry import kernel
 from thalweg._src.runtime.kernels.reshape import Function
 from thalweg._src.runtime.kernels.sparse import require_fit, require_inside, require_shape
+from thalweg._src.runtime.kernels.types import TensorValue
 from thalweg._src.runtime.resources.devices import Device
 
 Rows = list[list[Any]]  # one input's features per row
@@ -36,13 +37,13 @@ def join_fingerprints(first: int, second: int) -> int:
     return mix(mix(result) * _FACTOR & _MASK)
 
 
-def _as_text(values: Any) -> list[Any]:
+def _as_text(values: TensorValue) -> list[Any]:
     """Returns features as strings."""
     flat = values.reshape(-1).tolist()
     return flat if isinstance(values, np.ndarray) else [str(value).encode() for value in flat]
 
 
-def _as_numbers(values: Any) -> list[Any]:
+def _as_numbers(values: TensorValue) -> list[Any]:
     """Returns features as integers: strings are hashed."""
     flat = values.reshape(-1).tolist()
     return hash_all(farmhash64, flat).tolist() if isinstance(values, np.ndarray) else [v & _MASK for v in flat]
@@ -139,7 +140,7 @@ def bind_cross(node: Node, device: Device) -> Function:
 
 @kernel("SparseCrossV2", devices=("CPU",))
 def bind_cross_v2(node: Node, device: Device) -> Function:
-    def cross(*inputs: Any) -> Any:
+    def cross(*inputs: object) -> Any:
         separator = np.asarray(inputs[-1], dtype=object)
         require(separator.ndim == 0, f"sep has rank {separator.ndim}", expected="a scalar")
         return _as_strings(_rows(node, inputs[:-1], _as_text), separator.item())
@@ -149,7 +150,7 @@ def bind_cross_v2(node: Node, device: Device) -> Function:
 
 @kernel("SparseCrossHashed", devices=("CPU",))
 def bind_cross_hashed(node: Node, device: Device) -> Function:
-    def cross(*inputs: Any) -> Any:
+    def cross(*inputs: TensorValue) -> Any:
         *features, buckets, strong, salt = inputs
         require(buckets.ndim == strong.ndim == 0, "num_buckets and strong_hash must be scalars", expected="scalars")
         require(salt.shape == (2,), f"salt has shape {list(salt.shape)}", expected="two numbers")

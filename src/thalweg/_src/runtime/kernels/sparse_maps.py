@@ -15,6 +15,7 @@ from thalweg._src.runtime.kernels.registry import kernel
 from thalweg._src.runtime.kernels.reshape import Function
 from thalweg._src.runtime.kernels.sparse import linear_indices, require_fit, require_order, require_shape
 from thalweg._src.runtime.kernels.sparse_shaping import join
+from thalweg._src.runtime.kernels.types import TensorValue
 from thalweg._src.runtime.resources.devices import Device
 from thalweg._src.runtime.resources.sparse_maps import SparseTensorsMap, StoredSparse
 
@@ -28,7 +29,7 @@ def _find_map(node: Node, device: Device) -> SparseTensorsMap:
     return tensors_map
 
 
-def _copy(values: Any) -> Any:
+def _copy(values: TensorValue) -> Any:
     """Returns a copy, since a stored value must not change with a variable or a feed."""
     return values.clone() if isinstance(values, torch.Tensor) else values.copy()
 
@@ -37,7 +38,7 @@ def _copy(values: Any) -> Any:
 def bind_add(node: Node, device: Device) -> Function:
     tensors_map, dtype = _find_map(node, device), node.attrs["T"]
 
-    def add(indices: torch.Tensor, values: Any, shape: torch.Tensor) -> torch.Tensor:
+    def add(indices: torch.Tensor, values: TensorValue, shape: torch.Tensor) -> torch.Tensor:
         require_fit(indices, values, shape)
         sizes = shape.tolist()
         require_shape(sizes, "sparse_shape")
@@ -50,7 +51,7 @@ def bind_add(node: Node, device: Device) -> Function:
 def bind_add_many(node: Node, device: Device) -> Function:
     tensors_map, dtype = _find_map(node, device), node.attrs["T"]
 
-    def add(indices: torch.Tensor, values: Any, shape: torch.Tensor) -> torch.Tensor:
+    def add(indices: torch.Tensor, values: TensorValue, shape: torch.Tensor) -> torch.Tensor:
         require_fit(indices, values, shape)
         sizes = shape.tolist()
         require(len(sizes) >= 2, f"the sparse tensor has rank {len(sizes)}", expected="rank at least 2")

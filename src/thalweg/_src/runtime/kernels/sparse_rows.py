@@ -17,11 +17,12 @@ from thalweg._src.runtime.kernels.reshape import Function, signed
 from thalweg._src.runtime.kernels.segment import segment_sum
 from thalweg._src.runtime.kernels.sparse import require_fit, require_inside, require_shape
 from thalweg._src.runtime.kernels.sparse_shaping import join, take
+from thalweg._src.runtime.kernels.types import TensorValue
 from thalweg._src.runtime.resources.devices import Device
 
 
 @plain_kernel("SparseFillEmptyRows")
-def _fill_empty_rows(indices: torch.Tensor, values: Any, shape: torch.Tensor, default: Any) -> Any:
+def _fill_empty_rows(indices: torch.Tensor, values: TensorValue, shape: torch.Tensor, default: TensorValue) -> Any:
     require_fit(indices, values, shape)
     sizes = shape.tolist()
     require(bool(sizes), "the sparse tensor is a scalar", expected="rank at least 1")
@@ -48,7 +49,7 @@ def _require_rows(rows: torch.Tensor, count: int) -> None:
         raise invalid(f"indices({position}, 0) is invalid: {int(rows[position])} >= {count}")
 
 
-def _repeated(value: Any, count: int) -> Any:
+def _repeated(value: object, count: int) -> Any:
     if isinstance(value, torch.Tensor):
         return value.expand(count)
     result = np.empty(count, dtype=object)

@@ -36,7 +36,7 @@ def _as_strings(indices: Array, values: Array, shape: Array, dtype: DType) -> li
 def bind_serialize(node: Node, device: Device) -> Function:
     dtype = node.attrs["T"]
 
-    def serialize(indices: torch.Tensor, values: Any, shape: torch.Tensor) -> Array:
+    def serialize(indices: torch.Tensor, values: Array, shape: torch.Tensor) -> Array:
         require_fit(indices, values, shape)
         return object_array(_as_strings(indices.numpy(), to_read(values), shape.numpy(), dtype), (3,))
 
@@ -47,7 +47,7 @@ def bind_serialize(node: Node, device: Device) -> Function:
 def bind_serialize_many(node: Node, device: Device) -> Function:
     dtype = node.attrs["T"]
 
-    def serialize(indices: torch.Tensor, values: Any, shape: torch.Tensor) -> Array:
+    def serialize(indices: torch.Tensor, values: Array, shape: torch.Tensor) -> Array:
         require_fit(indices, values, shape)
         sizes = shape.tolist()
         require(len(sizes) >= 2, f"the sparse tensor has rank {len(sizes)}", expected="rank at least 2")
@@ -63,7 +63,7 @@ def bind_serialize_many(node: Node, device: Device) -> Function:
     return serialize
 
 
-def _array(data: Any, dtype: DType, what: str) -> Array:
+def _array(data: bytes, dtype: DType, what: str) -> Array:
     """Returns the array of a serialized TensorProto."""
     from google.protobuf.message import DecodeError
     from tensorboard.compat.proto.tensor_pb2 import TensorProto

@@ -24,10 +24,11 @@ from thalweg._src.runtime.kernels.sparse import (
     require_shape,
     unravel,
 )
+from thalweg._src.runtime.kernels.types import TensorValue
 from thalweg._src.runtime.resources.devices import Device
 
 
-def take(values: Any, positions: torch.Tensor) -> Any:
+def take(values: TensorValue, positions: torch.Tensor) -> Any:
     """Returns the values of any type at positions, or where a mask is true."""
     if isinstance(values, np.ndarray):
         return values[positions.numpy()]
@@ -51,7 +52,7 @@ def in_order(indices: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
 
 
 @plain_kernel("SparseReorder")
-def _reorder(indices: torch.Tensor, values: Any, shape: torch.Tensor) -> Any:
+def _reorder(indices: torch.Tensor, values: TensorValue, shape: torch.Tensor) -> Any:
     require_fit(indices, values, shape)
     order = in_order(indices, shape.tolist())
     return indices[order], take(values, order)
@@ -113,7 +114,7 @@ def bind_concat(node: Node, device: Device) -> Function:
 def bind_split(node: Node, device: Device) -> Function:
     number_of_pieces = node.attrs["num_split"]
 
-    def split(axis: torch.Tensor, indices: torch.Tensor, values: Any, shape: torch.Tensor) -> Any:
+    def split(axis: torch.Tensor, indices: torch.Tensor, values: TensorValue, shape: torch.Tensor) -> Any:
         require_fit(indices, values, shape)
         require(axis.ndim == 0, f"split_dim has shape {list(axis.shape)}", expected="a scalar")
         sizes = shape.tolist()
@@ -136,7 +137,9 @@ def bind_split(node: Node, device: Device) -> Function:
 
 
 @plain_kernel("SparseSlice")
-def _slice(indices: torch.Tensor, values: Any, shape: torch.Tensor, start: torch.Tensor, size: torch.Tensor) -> Any:
+def _slice(
+    indices: torch.Tensor, values: TensorValue, shape: torch.Tensor, start: torch.Tensor, size: torch.Tensor
+) -> Any:
     require_fit(indices, values, shape)
     starts, sizes, limits = start.tolist(), size.tolist(), shape.tolist()
     require(

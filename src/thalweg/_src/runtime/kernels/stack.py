@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 from thalweg._src.base.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.runtime.kernels.registry import kernel, plain_kernel
@@ -22,13 +24,13 @@ class Items:
         self.values: list[Any] = []
 
 
-def _require_stack(handle: Any) -> None:
+def _require_stack(handle: object) -> None:
     if type(handle) is not Items:
         raise invalid("the handle is not a stack")
 
 
 @plain_kernel("StackPushV2")
-def _push(stack: Items, value: Any) -> Any:
+def _push(stack: Items, value: object) -> Any:
     _require_stack(stack)
     if 0 <= stack.limit <= len(stack.values):
         raise invalid(f"stack {stack.name!r} is full: it holds {len(stack.values)} values")
@@ -54,7 +56,7 @@ def _close(stack: Items) -> None:
 def bind_stack(node: Node, device: Device) -> Callable[[Any], Items]:
     name = node.attrs["stack_name"] or node.name
 
-    def make(max_size: Any) -> Items:
+    def make(max_size: torch.Tensor) -> Items:
         return Items(int(max_size), name)
 
     return make

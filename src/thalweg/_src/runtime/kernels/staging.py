@@ -51,7 +51,7 @@ def _find(node: Node, device: Device) -> StagingArea:
 def bind_stage(node: Node, device: Device) -> Function:
     area, fail = _find(node, device), failure(node, device)
 
-    def stage(step: Step, finish: Function, *values: Any) -> None:
+    def stage(step: Step, finish: Function, *values: object) -> None:
         area.put(_storable(values, device), step, finish, fail)
 
     return stage
@@ -62,8 +62,8 @@ def bind_unstage(node: Node, device: Device) -> Function:
     area, fail = _find(node, device), failure(node, device)
     types = node.attrs["dtypes"]
 
-    def unstage(step: Step, finish: Function, *index: Any) -> None:
-        def hand_over(*values: Any) -> None:
+    def unstage(step: Step, finish: Function, *index: torch.Tensor) -> None:
+        def hand_over(*values: object) -> None:
             if not _have_types(values, types):
                 names = ", ".join(dtype.name for dtype in types)
                 fail(step, invalid(f"staging area {area.name!r} holds values of types other than {names}"))
@@ -87,7 +87,7 @@ def _have_types(values: Sequence[Any], types: Sequence[DType]) -> bool:
     )
 
 
-def _number(value: Any, name: str) -> int:
+def _number(value: torch.Tensor, name: str) -> int:
     if value.ndim:
         raise invalid(f"{name} has shape {show(tuple(value.shape))}, expected a scalar")
     number = int(value)
@@ -96,10 +96,10 @@ def _number(value: Any, name: str) -> int:
     return number
 
 
-def _numbers(value: Any) -> list[int]:
+def _numbers(value: torch.Tensor) -> list[int]:
     if value.ndim != 1:
         raise invalid(f"indices has shape {show(tuple(value.shape))}, expected a vector")
-    return value.tolist()  # type: ignore[no-any-return]
+    return value.tolist()
 
 
 @kernel("StageSize")
@@ -131,7 +131,7 @@ def _find_map(node: Node, device: Device) -> MapStagingArea:
 def bind_map_stage(node: Node, device: Device) -> Function:
     area, fail = _find_map(node, device), failure(node, device)
 
-    def stage(step: Step, finish: Function, key: Any, indices: Any, *values: Any) -> None:
+    def stage(step: Step, finish: Function, key: torch.Tensor, indices: Any, *values: torch.Tensor) -> None:
         positions = _numbers(indices)
         if len(positions) != len(values):
             raise invalid(f"{len(positions)} indices for {len(values)} values")
@@ -150,7 +150,7 @@ def _require_count(node: Node, indices: list[int]) -> list[int]:
 def bind_map_unstage(node: Node, device: Device) -> Function:
     area, fail, keep = _find_map(node, device), failure(node, device), node.type.endswith("Peek")
 
-    def unstage(step: Step, finish: Function, key: Any, indices: Any) -> None:
+    def unstage(step: Step, finish: Function, key: torch.Tensor, indices: Any) -> None:
         positions = _require_count(node, _numbers(indices))
         area.take(
             _number(key, "key"), positions, keep, step, lambda key, *values: finish(*_to_device(values, device)), fail
@@ -164,7 +164,7 @@ def bind_map_unstage_no_key(node: Node, device: Device) -> Function:
     area, fail = _find_map(node, device), failure(node, device)
 
     def unstage(step: Step, finish: Function, indices: Any) -> None:
-        def hand_over(key: int, *values: Any) -> None:
+        def hand_over(key: int, *values: object) -> None:
             finish(torch.tensor(key), *_to_device(values, device))
 
         area.take(None, _require_count(node, _numbers(indices)), False, step, hand_over, fail)

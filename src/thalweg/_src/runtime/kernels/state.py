@@ -52,7 +52,7 @@ def variable_of(node: Node, device: Device) -> VariableResource | None:
     return find_variable(producer, device) if producer.type == "VarHandleOp" else None
 
 
-def call_method(node: Node, device: Device, method: str, *args: Any) -> Call:
+def call_method(node: Node, device: Device, method: str, *args: object) -> Call:
     """Binds a method of the node's variable; a handle known only at run time is its first argument."""
     variable = variable_of(node, device)
     if variable is None:
@@ -169,7 +169,7 @@ def bind_count_up_to(node: Node, device: Device) -> Call:
     return call_method(node, device, "update", count)
 
 
-def _reading(node: Node, device: Device, function: Callable[..., Any], *args: Any) -> Call:
+def _reading(node: Node, device: Device, function: Callable[..., Any], *args: object) -> Call:
     return Call(function, (call_method(node, device, "read"), *args))
 
 

@@ -18,7 +18,7 @@ from thalweg._src.graph.tensor_proto import array_proto, shape_proto
 from thalweg._src.runtime.kernels.audio import encode_wav
 from thalweg._src.runtime.kernels.image_files import encode_png
 from thalweg._src.runtime.kernels.registry import kernel, plain_kernel
-from thalweg._src.runtime.kernels.types import to_read
+from thalweg._src.runtime.kernels.types import TensorValue, to_read
 from thalweg._src.runtime.resources.devices import Device
 
 Array = np.ndarray[Any, Any]
@@ -184,7 +184,7 @@ def tensor_summarizer(node: Node) -> Callable[[Array, Any, Array], Array]:
     """Returns a function from a tag, a tensor and metadata to a summary."""
     dtype = node.attrs["T"]
 
-    def summarize(tag: Array, value: Any, metadata: Array) -> Array:
+    def summarize(tag: Array, value: TensorValue, metadata: Array) -> Array:
         name = text_tag(tag)
         try:
             return _result(summaries.tensor(name, _proto(value, dtype), only(metadata, "serialized_summary_metadata")))

@@ -29,7 +29,7 @@ from thalweg._src.runtime.resources.summary_writers import SummaryWriter
 Array = np.ndarray[Any, Any]
 
 
-def _require(handle: Any) -> SummaryWriter:
+def _require(handle: object) -> SummaryWriter:
     if not isinstance(handle, SummaryWriter):
         raise invalid(f"the handle is not a summary writer: {handle!r}")
     return handle
@@ -40,7 +40,7 @@ def _number(value: torch.Tensor, name: str) -> int:
     return int(value)
 
 
-def _add(writer: Any, step: torch.Tensor, summary: bytes) -> None:
+def _add(writer: object, step: torch.Tensor, summary: bytes) -> None:
     from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.compat.proto.summary_pb2 import Summary
 
@@ -63,7 +63,7 @@ def bind_summary_writer(node: Node, device: Device) -> Constant:
 
 @plain_kernel("CreateSummaryFileWriter", devices=("CPU",))
 def _create(
-    writer: Any, logdir: Array, max_queue: torch.Tensor, flush_millis: torch.Tensor, filename_suffix: Array
+    writer: object, logdir: Array, max_queue: torch.Tensor, flush_millis: torch.Tensor, filename_suffix: Array
 ) -> None:
     events, millis = _number(max_queue, "max_queue"), _number(flush_millis, "flush_millis")
     folder, suffix = os.fsdecode(only(logdir, "logdir")), os.fsdecode(only(filename_suffix, "filename_suffix"))
@@ -71,12 +71,12 @@ def _create(
 
 
 @plain_kernel("FlushSummaryWriter", devices=("CPU",))
-def _flush(writer: Any) -> None:
+def _flush(writer: object) -> None:
     _require(writer).flush()
 
 
 @plain_kernel("CloseSummaryWriter", devices=("CPU",))
-def _close(writer: Any) -> None:
+def _close(writer: object) -> None:
     _require(writer).close()
 
 
@@ -84,14 +84,14 @@ def _close(writer: Any) -> None:
 def bind_write_summary(node: Node, device: Device) -> Callable[..., None]:
     summarize = tensor_summarizer(node)
 
-    def write(writer: Any, step: torch.Tensor, tensor: Any, tag: Array, summary_metadata: Array) -> None:
+    def write(writer: object, step: torch.Tensor, tensor: torch.Tensor, tag: Array, summary_metadata: Array) -> None:
         _add(writer, step, summarize(tag, tensor, summary_metadata).item())
 
     return write
 
 
 @plain_kernel("WriteScalarSummary", devices=("CPU",))
-def _write_scalar(writer: Any, step: torch.Tensor, tag: Array, value: torch.Tensor) -> None:
+def _write_scalar(writer: object, step: torch.Tensor, tag: Array, value: torch.Tensor) -> None:
     require(value.ndim == 0, f"value has shape {list(value.shape)}", expected="a scalar value")
     _add(writer, step, summaries.scalars([text_tag(tag)], [float(value)]))
 
@@ -106,7 +106,7 @@ def bind_write_histogram(node: Node, device: Device) -> Callable[..., None]:
 def bind_write_image(node: Node, device: Device) -> Callable[..., None]:
     summarize = image_summarizer(node.attrs["max_images"], node.attrs["T"])
 
-    def write(writer: Any, step: torch.Tensor, tag: Array, tensor: torch.Tensor, bad_color: torch.Tensor) -> None:
+    def write(writer: object, step: torch.Tensor, tag: Array, tensor: torch.Tensor, bad_color: torch.Tensor) -> None:
         require(bad_color.ndim == 1, f"bad_color has shape {list(bad_color.shape)}", expected="a vector")
         _add(writer, step, summarize(tag, tensor, bad_color.numpy()).item())
 
@@ -120,7 +120,7 @@ def bind_write_audio(node: Node, device: Device) -> Callable[..., None]:
 
 
 @plain_kernel("WriteGraphSummary", devices=("CPU",))
-def _write_graph(writer: Any, step: torch.Tensor, tensor: Array) -> None:
+def _write_graph(writer: object, step: torch.Tensor, tensor: Array) -> None:
     from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.compat.proto.graph_pb2 import GraphDef
 
@@ -129,7 +129,7 @@ def _write_graph(writer: Any, step: torch.Tensor, tensor: Array) -> None:
 
 
 @plain_kernel("ImportEvent", devices=("CPU",))
-def _import_event(writer: Any, event: Array) -> None:
+def _import_event(writer: object, event: Array) -> None:
     from tensorboard.compat.proto.event_pb2 import Event
 
     _require(writer).add(_parsed(Event, event, "event"))

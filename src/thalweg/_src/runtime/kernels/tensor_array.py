@@ -9,11 +9,12 @@ import numpy as np
 import torch
 
 from thalweg._src.base import dtypes, errors
+from thalweg._src.base.dtypes import DType
 from thalweg._src.base.errors import invalid
 from thalweg._src.base.shapes import Shape, compatible, merge, show
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.runtime.kernels.registry import kernel, plain_kernel
-from thalweg._src.runtime.kernels.types import TORCH
+from thalweg._src.runtime.kernels.types import TORCH, TensorValue
 from thalweg._src.runtime.resources.devices import Device
 
 _MAX_SIZE = 1 << 26  # elements; a longer list alone would fill memory
@@ -39,7 +40,7 @@ class Elements:
 
     def __init__(
         self,
-        dtype: Any,
+        dtype: DType,
         size: int,
         shape: Shape,
         *,
@@ -64,7 +65,7 @@ class Elements:
         self.were_read: dict[int, Any] = {}  # indices of cleared elements, with their shapes
         self.gradients: dict[str, Elements] = {}
 
-    def write(self, index: int, value: Any) -> None:
+    def write(self, index: int, value: TensorValue) -> None:
         items = self.items
         if not 0 <= index < len(items):
             self._grow(index)
@@ -153,8 +154,8 @@ def bind_tensor_array(node: Node, device: Device) -> Callable[[Any], Any]:
     }
     flow = _FLOW.to(device.torch)
 
-    def make(size: Any) -> tuple[Elements, Any]:
-        return Elements(attrs["dtype"], size.item(), attrs["element_shape"], **settings), flow
+    def make(size: torch.Tensor) -> tuple[Elements, Any]:
+        return Elements(attrs["dtype"], int(size), attrs["element_shape"], **settings), flow
 
     return make
 
@@ -163,7 +164,7 @@ def bind_tensor_array(node: Node, device: Device) -> Callable[[Any], Any]:
 def bind_tensor_array_grad(node: Node, device: Device) -> Callable[[Elements, Any], Any]:
     source = node.attrs["source"]
 
-    def gradient_of(array: Elements, flow: Any) -> tuple[Elements, Any]:
+    def gradient_of(array: Elements, flow: torch.Tensor) -> tuple[Elements, Any]:
         _require_array(array)
         gradient = array.gradients.get(source)
         if gradient is None:
@@ -183,20 +184,20 @@ def bind_tensor_array_grad(node: Node, device: Device) -> Callable[[Elements, An
     return gradient_of
 
 
-def _require_array(handle: Any) -> None:
+def _require_array(handle: object) -> None:
     if type(handle) is not Elements:
         raise invalid("the handle is not a TensorArray")
 
 
 @plain_kernel("TensorArrayWriteV3")
-def _write(array: Elements, index: Any, value: Any, flow: Any) -> Any:
+def _write(array: Elements, index: torch.Tensor, value: TensorValue, flow: torch.Tensor) -> Any:
     _require_array(array)
     array.write(int(index), value)
     return flow
 
 
 @plain_kernel("TensorArrayReadV3")
-def _read(array: Elements, index: Any, flow: Any) -> Any:
+def _read(array: Elements, index: torch.Tensor, flow: torch.Tensor) -> Any:
     _require_array(array)
     return array.read(int(index))
 
@@ -206,7 +207,7 @@ def bind_gather(node: Node, device: Device) -> Callable[..., Any]:
     element_shape, dtype = node.attrs["element_shape"], node.attrs["dtype"]
     target = device.torch
 
-    def gather(array: Elements, indices: Any, flow: Any) -> Any:
+    def gather(array: Elements, indices: torch.Tensor, flow: torch.Tensor) -> Any:
         _require_array(array)
         values = [array.read(index) for index in indices.tolist()]
         if values:
@@ -233,7 +234,7 @@ def _require_equal_shapes(array: Elements, values: list[Any]) -> None:
 
 
 @plain_kernel("TensorArrayScatterV3")
-def _scatter(array: Elements, indices: Any, value: Any, flow: Any) -> Any:
+def _scatter(array: Elements, indices: torch.Tensor, value: TensorValue, flow: torch.Tensor) -> Any:
     _require_array(array)
     numbers = indices.tolist()
     if len(numbers) != value.shape[0]:
@@ -247,7 +248,7 @@ def _scatter(array: Elements, indices: Any, value: Any, flow: Any) -> Any:
 def bind_concat(node: Node, device: Device) -> Callable[..., Any]:
     rest, dtype, target = node.attrs["element_shape_except0"], node.attrs["dtype"], device.torch
 
-    def concat(array: Elements, flow: Any) -> tuple[Any, Any]:
+    def concat(array: Elements, flow: torch.Tensor) -> tuple[Any, Any]:
         _require_array(array)
         values = [array.read(index) for index in range(len(array.items))]
         lengths = torch.tensor([value.shape[0] if len(value.shape) else -1 for value in values], dtype=torch.int64)
@@ -269,7 +270,7 @@ def bind_concat(node: Node, device: Device) -> Callable[..., Any]:
 
 
 @plain_kernel("TensorArraySplitV3")
-def _split(array: Elements, value: Any, lengths: Any, flow: Any) -> Any:
+def _split(array: Elements, value: TensorValue, lengths: torch.Tensor, flow: torch.Tensor) -> Any:
     _require_array(array)
     sizes = lengths.tolist()
     if not isinstance(sizes, list) or not len(value.shape) or min(sizes, default=0) < 0 or sum(sizes) != value.shape[0]:
@@ -290,7 +291,7 @@ def _split(array: Elements, value: Any, lengths: Any, flow: Any) -> Any:
 
 
 @plain_kernel("TensorArraySizeV3")
-def _size(array: Elements, flow: Any) -> Any:
+def _size(array: Elements, flow: torch.Tensor) -> Any:
     _require_array(array)
     return torch.tensor(len(array.items), dtype=torch.int32)
 

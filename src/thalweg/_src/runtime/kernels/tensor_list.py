@@ -16,7 +16,7 @@ from thalweg._src.base.errors import invalid
 from thalweg._src.base.shapes import Shape
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.runtime.kernels.registry import Call, Constant, Input, kernel, plain_kernel
-from thalweg._src.runtime.kernels.types import TORCH
+from thalweg._src.runtime.kernels.types import TORCH, TensorValue
 from thalweg._src.runtime.resources.devices import Device
 from thalweg._src.runtime.resources.swap import SwappedTensor, swap_out
 
@@ -37,11 +37,11 @@ class IndexedList(list[Any]):
         self.shape = shape
 
 
-def push(before: List, value: Any) -> List:
+def push(before: List, value: object) -> List:
     return (before, value)
 
 
-def pop(elements: List, shape: Any = None) -> List:
+def pop(elements: List, shape: torch.Tensor | None = None) -> List:
     if not elements:
         raise invalid("cannot pop from an empty list")
     if isinstance(elements, IndexedList):
@@ -49,7 +49,7 @@ def pop(elements: List, shape: Any = None) -> List:
     return elements
 
 
-def push_swapped(before: List, value: Any) -> List:
+def push_swapped(before: List, value: object) -> List:
     """Pushes a value that is swapped out of device memory."""
     return (before, swap_out(value))
 
@@ -75,7 +75,7 @@ def bind_pop(node: Node, device: Device) -> Callable[..., Any] | Call:
         return Call(function, (Input(0),))
     dtype = node.dtypes[1]
 
-    def pop_or_zeros(elements: List, shape: Any) -> List:
+    def pop_or_zeros(elements: List, shape: torch.Tensor) -> List:
         if elements:
             return function(elements)
         is_list = dtype not in TORCH
@@ -120,11 +120,11 @@ def _linked(elements: Iterable[Any]) -> List:
     return result
 
 
-def is_list(value: Any) -> bool:
+def is_list(value: object) -> bool:
     return isinstance(value, tuple | IndexedList)
 
 
-def map_tensors(function: Callable[[torch.Tensor], Any], value: Any) -> Any:
+def map_tensors(function: Callable[[torch.Tensor], Any], value: object) -> Any:
     """Applies a function to a tensor, or to every tensor of a list."""
     if isinstance(value, torch.Tensor):
         return function(value)
@@ -134,7 +134,7 @@ def map_tensors(function: Callable[[torch.Tensor], Any], value: Any) -> Any:
     return IndexedList(mapped, value.shape) if isinstance(value, IndexedList) else _linked(mapped)
 
 
-def _length(elements: Any) -> int:
+def _length(elements: object) -> int:
     return len(_elements(elements))
 
 
@@ -149,11 +149,11 @@ def _elements(elements: Any) -> list[Any]:
 # -- elements by index ------------------------------------------------------------------------------------------------
 
 
-def _indexed(elements: Any) -> IndexedList:
+def _indexed(elements: object) -> IndexedList:
     return elements if isinstance(elements, IndexedList) else IndexedList(_elements(elements), None)
 
 
-def _shape(value: Any) -> Shape:
+def _shape(value: TensorValue) -> Shape:
     """Returns the shape that a tensor describes: a vector, or -1 for an unknown rank."""
     sizes = value.tolist()
     return tuple(None if size < 0 else size for size in sizes) if isinstance(sizes, list) else None
@@ -161,7 +161,7 @@ def _shape(value: Any) -> Shape:
 
 @kernel("TensorListReserve")
 def bind_reserve(node: Node, device: Device) -> Callable[..., Any]:
-    def reserve(shape: Any, count: Any) -> IndexedList:
+    def reserve(shape: torch.Tensor, count: Any) -> IndexedList:
         if int(count) < 0:
             raise invalid(f"a list cannot have {int(count)} elements")
         return IndexedList([None] * int(count), _shape(shape))
@@ -170,25 +170,25 @@ def bind_reserve(node: Node, device: Device) -> Callable[..., Any]:
 
 
 @plain_kernel("TensorListFromTensor")
-def from_tensor(tensor: Any, shape: Any) -> IndexedList:
+def from_tensor(tensor: Any, shape: torch.Tensor) -> IndexedList:
     if tensor.ndim == 0:
         raise invalid("a list is made of a tensor with at least one dimension, not of a scalar")
     return IndexedList(_slices(tensor), _shape(shape) or tuple(tensor.shape[1:]))
 
 
-def _slices(tensor: Any) -> list[Any]:
+def _slices(tensor: TensorValue) -> list[Any]:
     """Returns the slices of a tensor along its first dimension; those of a vector of strings are arrays, too."""
     return [np.asarray(row, object) for row in tensor] if isinstance(tensor, np.ndarray) else list(tensor)
 
 
 @plain_kernel("TensorListLength")
-def length(elements: Any) -> Any:
+def length(elements: object) -> Any:
     return torch.tensor(_length(elements), dtype=torch.int32)
 
 
 @kernel("TensorListElementShape")
 def bind_element_shape(node: Node, device: Device) -> Callable[..., Any]:
-    def element_shape(elements: Any) -> Any:
+    def element_shape(elements: object) -> Any:
         shape = _indexed(elements).shape
         sizes: Any = -1 if shape is None else [-1 if size is None else size for size in shape]
         return torch.tensor(sizes, dtype=TORCH[node.dtypes[0]])
@@ -197,14 +197,14 @@ def bind_element_shape(node: Node, device: Device) -> Callable[..., Any]:
 
 
 @plain_kernel("TensorListResize")
-def resize(elements: Any, size: Any) -> IndexedList:
+def resize(elements: object, size: torch.Tensor) -> IndexedList:
     items, count = _indexed(elements), int(size)
     if count < 0:
         raise invalid(f"a list cannot have {count} elements")
     return IndexedList([*items[:count], *[None] * (count - len(items))], items.shape)
 
 
-def _place(elements: IndexedList, index: Any) -> int:
+def _place(elements: IndexedList, index: torch.Tensor) -> int:
     place = int(index)
     if not 0 <= place < len(elements):
         raise invalid(f"Trying to access element {place} in a list with {len(elements)} elements.")
@@ -215,7 +215,7 @@ def _place(elements: IndexedList, index: Any) -> int:
 def bind_set_item(node: Node, device: Device) -> Callable[..., Any]:
     grows = node.attrs["resize_if_index_out_of_bounds"]
 
-    def set_item(elements: Any, index: Any, item: Any) -> IndexedList:
+    def set_item(elements: object, index: torch.Tensor, item: object) -> IndexedList:
         items = _indexed(elements)
         missing = int(index) + 1 - len(items) if grows else 0
         result = IndexedList([*items, *[None] * missing], items.shape)
@@ -258,7 +258,7 @@ def _stack(elements: Sequence[Any], shape: Shape, node: Node, device: Device) ->
 
 @kernel("TensorListGetItem")
 def bind_get_item(node: Node, device: Device) -> Callable[..., Any]:
-    def get_item(elements: Any, index: Any, shape: Any) -> Any:
+    def get_item(elements: object, index: torch.Tensor, shape: torch.Tensor) -> Any:
         items = _indexed(elements)
         item = items[_place(items, index)]
         return _filled([item], items.shape, _shape(shape), node, device)[0] if item is None else item
@@ -270,7 +270,7 @@ def bind_get_item(node: Node, device: Device) -> Callable[..., Any]:
 def bind_stack(node: Node, device: Device) -> Callable[..., Any]:
     count = node.attrs["num_elements"]
 
-    def stack(elements: Any, shape: Any) -> Any:
+    def stack(elements: object, shape: torch.Tensor) -> Any:
         items, asked = _indexed(elements), _shape(shape)
         if count not in (-1, len(items)):
             raise invalid(f"Operation expected a list with {count} elements but got a list with {len(items)} elements.")
@@ -281,7 +281,7 @@ def bind_stack(node: Node, device: Device) -> Callable[..., Any]:
 
 @kernel("TensorListGather")
 def bind_gather(node: Node, device: Device) -> Callable[..., Any]:
-    def gather(elements: Any, indices: Any, shape: Any) -> Any:
+    def gather(elements: object, indices: torch.Tensor, shape: torch.Tensor) -> Any:
         items, asked = _indexed(elements), _shape(shape)
         chosen = [items[_place(items, index)] for index in indices.tolist()]
         return _stack(_filled(chosen, items.shape, asked, node, device), shapes.merge(items.shape, asked), node, device)
@@ -290,7 +290,7 @@ def bind_gather(node: Node, device: Device) -> Callable[..., Any]:
 
 
 @plain_kernel("TensorListScatterV2")
-def scatter(tensor: Any, indices: Any, shape: Any, count: Any) -> IndexedList:
+def scatter(tensor: torch.Tensor, indices: torch.Tensor, shape: torch.Tensor, count: torch.Tensor) -> IndexedList:
     places = indices.tolist()
     if len(places) != len(tensor):
         raise invalid(f"Expected one index for each of the {len(tensor)} slices, received {len(places)}.")
@@ -305,7 +305,7 @@ def scatter(tensor: Any, indices: Any, shape: Any, count: Any) -> IndexedList:
 
 @kernel("TensorListConcatV2")
 def bind_concat(node: Node, device: Device) -> Callable[..., Any]:
-    def concat(elements: Any, shape: Any, leading: Any) -> Any:
+    def concat(elements: object, shape: torch.Tensor, leading: torch.Tensor) -> Any:
         items, asked = _indexed(elements), _shape(shape)
         rows = _filled(items, items.shape, asked, node, device)
         lengths = torch.tensor([len(row) for row in rows], dtype=torch.int64)
@@ -318,7 +318,7 @@ def bind_concat(node: Node, device: Device) -> Callable[..., Any]:
 
 
 @plain_kernel("TensorListSplit")
-def split(tensor: Any, shape: Any, lengths: Any) -> IndexedList:
+def split(tensor: Any, shape: torch.Tensor, lengths: torch.Tensor) -> IndexedList:
     sizes = lengths.tolist()
     if any(size < 0 for size in sizes) or sum(sizes) != len(tensor):
         raise invalid(f"lengths has sum {sum(sizes)}, but the tensor has {len(tensor)} rows.")

@@ -19,6 +19,7 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.runtime.kernels import update_rules as rules
 from thalweg._src.runtime.kernels.registry import Call, Input, kernel
 from thalweg._src.runtime.kernels.state import find_variable
+from thalweg._src.runtime.kernels.types import TensorValue
 from thalweg._src.runtime.kernels.update_rules import Number, corrected_rate
 from thalweg._src.runtime.resources.devices import Device
 from thalweg._src.runtime.resources.variables import VariableResource, all_writable, locked
@@ -102,7 +103,7 @@ def _bind_whole(rule: Rule, node: Node, device: Device) -> Call:
     position = gradient - len(resources)
     rule = partial(rule, **attrs)
 
-    def update(buffers: _Buffers, *values: Any) -> None:
+    def update(buffers: _Buffers, *values: TensorValue) -> None:
         with buffers.guard:
             writable = buffers.writable()
             _require_shapes(writable, values[position].shape, "grad")
@@ -120,7 +121,7 @@ def _bind_rows(rule: Rule, node: Node, device: Device) -> Call:
     distinct = node.inputs[chosen][0].type in ("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2")
     rule = partial(rule, **attrs)
 
-    def update(buffers: _Buffers, indices: torch.Tensor, *values: Any) -> None:
+    def update(buffers: _Buffers, indices: torch.Tensor, *values: torch.Tensor) -> None:
         with buffers.guard:
             writable = buffers.writable_rows(indices)
             _require_rows(writable, values[position], indices)
@@ -225,7 +226,7 @@ class _Group:
         count, kinds = self._count, self._kinds
         values = [_number(self._node, self._positions[name][0], self._device) for name in numbers]
 
-        def update(buffers: _Buffers, grads: list[torch.Tensor], *values: Any) -> None:
+        def update(buffers: _Buffers, grads: list[torch.Tensor], *values: object) -> None:
             with buffers.guard:
                 writable = buffers.writable()
                 moves = VariableResource.some_have_formats  # these may have another memory layout than gradients

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 
@@ -31,7 +30,7 @@ def bind_begin(node: Node, device: Device) -> Callable[..., None]:
         )
         return [variable for variable in variables if variable is not None]
 
-    def begin(step: Step, finish: Callable[..., None], mutex: Any) -> None:
+    def begin(step: Step, finish: Callable[..., None], mutex: object) -> None:
         if not isinstance(mutex, Mutex):
             raise invalid(f"the handle is not a mutex: {mutex!r}")
 
@@ -44,7 +43,7 @@ def bind_begin(node: Node, device: Device) -> Callable[..., None]:
 
 
 @plain_kernel("_PrepareTransaction", devices=("CPU",))
-def _prepare(transaction: Any) -> torch.Tensor:
+def _prepare(transaction: object) -> torch.Tensor:
     return torch.tensor(_require(transaction).prepare())
 
 
@@ -52,23 +51,23 @@ def _prepare(transaction: Any) -> torch.Tensor:
 def bind_commit(node: Node, device: Device) -> Call:
     participants = node.attrs["participants"]
 
-    def commit(transaction: Any, *are_new: torch.Tensor) -> torch.Tensor:
+    def commit(transaction: object, *are_new: torch.Tensor) -> torch.Tensor:
         return torch.tensor(_require(transaction).commit(map(bool, are_new), participants))
 
     return Call(commit, tuple(Input(index) for index in range(len(node.inputs))))
 
 
 @plain_kernel("_EndTransaction", devices=("CPU",))
-def _end(transaction: Any, is_committed: torch.Tensor) -> None:
+def _end(transaction: object, is_committed: torch.Tensor) -> None:
     _require(transaction).decided(bool(is_committed))
 
 
 @plain_kernel("_ReleaseTransaction", devices=("CPU",))
-def _release(transaction: Any) -> None:
+def _release(transaction: object) -> None:
     _require(transaction).release()
 
 
-def _require(value: Any) -> Transaction:
+def _require(value: object) -> Transaction:
     if not isinstance(value, Transaction):
         raise invalid(f"this is not a transaction: {value!r}")
     return value

@@ -64,7 +64,7 @@ def _sent(node: Node, device: Device) -> Callable[[Any], Any]:
 def bind_send(node: Node, device: Device) -> Call:
     key, sent = _key(node), _sent(node, device)
 
-    def send(step: Step, value: Any) -> None:
+    def send(step: Step, value: object) -> None:
         step.rendezvous.send(key, sent(value))
 
     return Call(send, (STEP, Input(0)))
@@ -87,7 +87,7 @@ def bind_recv(node: Node, device: Device) -> Callable[..., None]:
 def bind_send_many(node: Node, device: Device) -> Call:
     key, sent = _key(node), _sent(node, device)
 
-    def send(step: Step, *values: Any) -> None:
+    def send(step: Step, *values: object) -> None:
         step.rendezvous.send(key, Many([sent(value) for value in values]))
 
     return Call(send, (STEP, *(Input(index) for index in range(len(node.inputs)))))
@@ -126,7 +126,7 @@ def bind_copy_to_host(node: Node, device: Device) -> Call | Callable[[Any], Any]
     return Call(torch.Tensor.to, (Input(0), device.host), {"non_blocking": later, "copy": True})
 
 
-def _unchanged(elements: Any) -> Any:
+def _unchanged(elements: object) -> Any:
     """Passes on a list or a TensorArray, whose elements stay on the device that reads them."""
     return elements
 

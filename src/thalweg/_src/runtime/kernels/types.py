@@ -12,6 +12,8 @@ import torch
 from thalweg._src.base import dtypes
 from thalweg._src.base.dtypes import DType
 
+Array = np.ndarray[Any, Any]
+TensorValue = torch.Tensor | Array  # of numbers, or an array of strings
 Value = Any  # a torch.Tensor; for strings a NumPy array of objects; for resources the resource itself
 
 TORCH: dict[DType, torch.dtype] = {

@@ -34,7 +34,7 @@ def failure(node: Node, device: Device) -> Callable[[Any, errors.OpError], None]
     return fail
 
 
-def storable(value: Any) -> Any:
+def storable(value: object) -> Any:
     """Returns a value that may outlive the step: not the memory of a feed, nor a small part of a large buffer."""
     if not isinstance(value, torch.Tensor):
         return np.array(value, dtype=object)

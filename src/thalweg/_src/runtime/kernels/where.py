@@ -14,7 +14,7 @@ from thalweg._src.graph.ops.shape_functions import require
 from thalweg._src.runtime.kernels.registry import Call, Input, kernel, plain_kernel
 from thalweg._src.runtime.kernels.reshape import STRINGS, Function
 from thalweg._src.runtime.kernels.scatter import movable
-from thalweg._src.runtime.kernels.types import TORCH, TORCH_UNSIGNED, UNSIGNED
+from thalweg._src.runtime.kernels.types import TORCH, TORCH_UNSIGNED, UNSIGNED, TensorValue
 from thalweg._src.runtime.kernels.unsigned import where
 from thalweg._src.runtime.resources.devices import Device
 
@@ -38,7 +38,7 @@ def bind_select(node: Node, device: Device) -> Function | Call:
     return select
 
 
-def _rows(condition: Any, t: Any, e: Any) -> Any:
+def _rows(condition: torch.Tensor, t: torch.Tensor, e: torch.Tensor) -> Any:
     """Reshapes the condition to broadcast as Select requires: a vector selects rows."""
     require(
         t.shape == e.shape, f"t and e have shapes {show(tuple(t.shape))} and {show(tuple(e.shape))}", expected="equal"
@@ -142,7 +142,7 @@ def bind_unique(node: Node, device: Device) -> Function:
 def _bind_unique(node: Node, find: Function) -> Function:
     kind, outputs = TORCH[node.attrs["out_idx"]], len(node.dtypes)
 
-    def unique(x: Any) -> tuple[Any, ...]:
+    def unique(x: TensorValue) -> tuple[Any, ...]:
         require(x.ndim == 1, f"x must be a vector, got {show(tuple(x.shape))}")
         values, which, counts = find(x, 0)
         return (values, which.to(kind), counts.to(kind))[:outputs]
@@ -158,7 +158,7 @@ def bind_unique_v2(node: Node, device: Device) -> Function:
 def _bind_unique_v2(node: Node, find: Function) -> Function:
     kind = TORCH[node.attrs["out_idx"]]
 
-    def unique(x: Any, axis: torch.Tensor) -> tuple[Any, torch.Tensor]:
+    def unique(x: TensorValue, axis: torch.Tensor) -> tuple[Any, torch.Tensor]:
         require(axis.ndim == 1, f"axis must be a vector, got {show(tuple(axis.shape))}")
         require(axis.numel() == 1 or x.ndim == 1, f"x must be a vector without an axis, got {show(tuple(x.shape))}")
         values, which, _ = find(x, int(axis) if axis.numel() else 0)
@@ -203,7 +203,7 @@ def bind_list_diff(node: Node, device: Device) -> Function:
 def bind_list_diff_strings(node: Node, device: Device) -> Function:
     kind = TORCH[node.attrs["out_idx"]]
 
-    def difference(x: Any, y: Any) -> tuple[Any, torch.Tensor]:
+    def difference(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> tuple[Any, torch.Tensor]:
         without = set(y.tolist())
         positions = [i for i, item in enumerate(x.tolist()) if item not in without]
         return x[positions], torch.tensor(positions, dtype=kind)

@@ -135,7 +135,7 @@ class Accumulator(Resource):
         return f"accumulator {self.name!r}"
 
 
-def _divided(total: torch.Tensor, count: Any) -> Any:
+def _divided(total: torch.Tensor, count: torch.Tensor | int) -> Any:
     if total.dtype.is_floating_point or total.dtype.is_complex:
         return total / count
     return torch.div(total, count, rounding_mode="trunc").to(total.dtype)

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import torch
+
 from thalweg._src.base import errors
 from thalweg._src.runtime.resources.step import Step
 
@@ -52,5 +54,5 @@ class Collectives(Protocol):
     def begin(self, group: Group, step: Step, plan: str, count: int, fail: Fail) -> None:
         """Compares what all tasks of a group are about to do, so many operations; what starts later waits for that."""
 
-    def start(self, group: Group, step: Step, action: Action, value: Any, fail: Fail) -> Pending:
+    def start(self, group: Group, step: Step, action: Action, value: torch.Tensor, fail: Fail) -> Pending:
         """Starts a collective on a flat tensor, which it may overwrite."""

@@ -81,7 +81,7 @@ class Device:
         if self.stream is None:
             return function
 
-        def run(*args: Any) -> Any:
+        def run(*args: object) -> Any:
             with self.current():
                 return function(*args)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
 
 from thalweg._src.base import errors
 from thalweg._src.runtime.resources.step import Step
@@ -85,7 +84,7 @@ class _Acquire(Attempt):
         mutex.is_shared = self._is_shared
         return ()
 
-    def end(self, outcome: Any) -> None:
+    def end(self, outcome: object) -> None:
         if outcome == ():
             lock = Lock(self._mutex, self._step)
             if not self._outlives_step:

@@ -34,7 +34,7 @@ class Rendezvous:
         self._values: dict[str, deque[Any]] = {}
         self._receivers: dict[str, deque[Receive]] = {}
 
-    def send(self, key: str, value: Any) -> None:
+    def send(self, key: str, value: object) -> None:
         # A key has waiting values or waiting receivers, never both: whichever comes second takes the first of the other
         # side. The receiver is called without the lock, since it may run segments that send again.
         with self._lock:

@@ -123,6 +123,6 @@ def _memory() -> int:
 HOST = Swap(_memory() // 2)
 
 
-def swap_out(value: Any) -> Any:
+def swap_out(value: object) -> Any:
     """Swaps a tensor out; any other value (a list, a handle) is returned unchanged."""
     return HOST.swap_out(value) if isinstance(value, torch.Tensor) else value

@@ -229,7 +229,7 @@ def _shape(value: Value) -> str:
     return show(tuple(value.shape))
 
 
-def _show(item: Any) -> str:
+def _show(item: object) -> str:
     return item.decode("utf-8", "backslashreplace") if isinstance(item, bytes) else str(item)
 
 

@@ -137,7 +137,7 @@ class VariableResource:
             self.layout_pinned = True
             return self.value
 
-    def replace(self, value: Any) -> None:
+    def replace(self, value: object) -> None:
         """Replaces the buffer without a check; code that compiles a step inspects it afterwards."""
         self.value = value
 
@@ -227,12 +227,12 @@ class VariableResource:
         self.value = buffer
         return True
 
-    def update(self, change: Callable[..., Any], *args: Any) -> Any:
+    def update(self, change: Callable[..., Any], *args: object) -> Any:
         """Calls `change(buffer, *args)` under the lock, which may change the buffer in place."""
         with self.lock:
             return change(self.writable(), *args)
 
-    def update_rows(self, change: Callable[..., Any], indices: torch.Tensor, *args: Any) -> Any:
+    def update_rows(self, change: Callable[..., Any], indices: torch.Tensor, *args: object) -> Any:
         """Does the same with a change of some rows, whose indices are the next argument."""
         with self.lock:
             return change(self.writable_rows(indices), indices, *args)
@@ -256,7 +256,7 @@ def given_away(value: torch.Tensor) -> torch.Tensor:
     return value
 
 
-def _has_rows(value: Any, indices: torch.Tensor) -> bool:
+def _has_rows(value: object, indices: torch.Tensor) -> bool:
     """Returns whether rows of a value can be kept; for others, the operation that would change them raises an error."""
     if not isinstance(value, torch.Tensor) or value.dim() == 0 or value.dtype in _NOT_INDEXED:
         return False
@@ -272,7 +272,7 @@ def _is_unshared(buffer: torch.Tensor, references: int) -> bool:
     return sys.getrefcount(buffer) <= references and _use_count(buffer.untyped_storage()._cdata) <= 2
 
 
-def _references(value: Any) -> int:
+def _references(value: object) -> int:
     return sys.getrefcount(value)
 
 

@@ -12,7 +12,6 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
 _IDLE_TIMEOUT = 2.0  # seconds after which an idle thread ends
 _EXIT_TIMEOUT = 1.0  # seconds that the interpreter waits at exit for running work that may block forever
@@ -59,7 +58,7 @@ class Workers:
         self._idle: list[_Worker] = []
         self._busy = 0
 
-    def start(self, function: Callable[..., None], *args: Any) -> bool:
+    def start(self, function: Callable[..., None], *args: object) -> bool:
         """Calls a function on a thread; returns False at interpreter exit, when nothing new is started."""
         work = functools.partial(function, *args)
         with self._lock:

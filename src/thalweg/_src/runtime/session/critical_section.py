@@ -47,7 +47,7 @@ class CriticalSection:
         self,
         name: str | None = None,
         shared_name: str | None = None,
-        critical_section_def: Any = None,
+        critical_section_def: object = None,
         import_scope: str | None = None,
     ) -> None:
         if critical_section_def is not None:
@@ -129,7 +129,7 @@ class CriticalSection:
                 )
 
 
-def _identity(item: Any) -> Any:
+def _identity(item: object) -> Any:
     if isinstance(item, Operation):
         with control_dependencies([item]):
             return no_op()

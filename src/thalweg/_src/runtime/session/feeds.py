@@ -21,12 +21,12 @@ from thalweg._src.runtime.session.session_tensors import TensorHandle
 Convert = Callable[[Any], Value]
 
 
-def is_composite(key: Any) -> bool:
+def is_composite(key: object) -> bool:
     """Returns whether a key of a feed_dict stands for several tensors: a tuple, a sparse tensor."""
     return isinstance(key, tuple) or _composite(key) is not None
 
 
-def _composite(key: Any) -> Composite | None:
+def _composite(key: object) -> Composite | None:
     return next((composite for kind, composite in COMPOSITES.items() if isinstance(key, kind)), None)
 
 
@@ -68,7 +68,7 @@ def expand_keys(keys: Iterable[Any]) -> Iterator[Any]:
             yield from composite.feed_keys(key)
 
 
-def feed_tensor(graph: Graph, key: Any) -> Tensor:
+def feed_tensor(graph: Graph, key: object) -> Tensor:
     """Returns the tensor that a key of a feed_dict denotes."""
     try:
         tensor = graph.as_graph_element(key, allow_operation=False)
@@ -104,11 +104,11 @@ def converter(tensor: Tensor) -> Convert:
     return convert
 
 
-def _converter_of_handles(value: Any) -> Value:
+def _converter_of_handles(value: object) -> Value:
     return value
 
 
-def _from_python(value: Any, np_dtype: np.dtype[Any], exact: bool, name: str) -> np.ndarray[Any, Any]:
+def _from_python(value: object, np_dtype: np.dtype[Any], exact: bool, name: str) -> np.ndarray[Any, Any]:
     if isinstance(value, (Tensor, Operation)) or hasattr(value, "_as_graph_element"):
         raise TypeError(
             "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include Python scalars, "
@@ -122,7 +122,7 @@ def _from_python(value: Any, np_dtype: np.dtype[Any], exact: bool, name: str) ->
     return _as_array(value, np_dtype, name)
 
 
-def _as_array(value: Any, np_dtype: np.dtype[Any], name: str) -> np.ndarray[Any, Any]:
+def _as_array(value: object, np_dtype: np.dtype[Any], name: str) -> np.ndarray[Any, Any]:
     if hasattr(value, "detach") and hasattr(value, "cpu"):  # a torch tensor
         value = value.detach().cpu().numpy()
     try:
@@ -141,7 +141,7 @@ def _as_bytes(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return object_array(flat, array.shape)
 
 
-def _require_exact(value: Any, np_dtype: np.dtype[Any], name: str) -> None:
+def _require_exact(value: object, np_dtype: np.dtype[Any], name: str) -> None:
     try:
         exact = not isinstance(value, complex) and np_dtype.type(value) == value
     except (OverflowError, ValueError):
@@ -154,6 +154,6 @@ def _require_exact(value: Any, np_dtype: np.dtype[Any], name: str) -> None:
         )
 
 
-def _shorten(value: Any) -> str:
+def _shorten(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

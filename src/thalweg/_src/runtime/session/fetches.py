@@ -34,8 +34,8 @@ COMPOSITES: dict[type, Composite] = {}
 def register_session_run_conversion_functions(
     tensor_type: type,
     fetch_function: Callable[[Any], Any],
-    feed_function: Any = None,
-    feed_function_for_partial_run: Any = None,
+    feed_function: Callable[..., Any] | None = None,
+    feed_function_for_partial_run: Callable[..., Any] | None = None,
 ) -> None:
     """Registers how sessions fetch and feed a composite type.
 
@@ -89,7 +89,7 @@ class Fetches:
         return list(self.targets)
 
 
-def key_of(fetches: Any) -> Any:
+def key_of(fetches: object) -> Any:
     """Returns a hashable key that is equal for fetches of the same structure and the same elements."""
     kind = type(fetches)
     if kind is Tensor or kind is Operation or kind is str:
@@ -104,14 +104,14 @@ def key_of(fetches: Any) -> Any:
     return (kind, id(fetches)) if kind in COMPOSITES else fetches
 
 
-def flatten(graph: Graph, fetches: Any, session: Any = None) -> Fetches:
+def flatten(graph: Graph, fetches: object, session: object = None) -> Fetches:
     """Checks the fetches against the graph and returns them flat."""
     result = Fetches(session=session)
     result.build = _builder(graph, fetches, result)
     return result
 
 
-def _builder(graph: Graph, fetches: Any, flat: Fetches) -> Build:
+def _builder(graph: Graph, fetches: object, flat: Fetches) -> Build:
     if fetches is None:
         raise TypeError(f"Fetch argument {fetches!r} has invalid type {type(fetches)}")
     if isinstance(fetches, list | tuple):
@@ -145,7 +145,7 @@ def _sequence_builder(graph: Graph, fetches: Any, flat: Fetches) -> Build:
     return lambda values: kind([build(values) for build in builders])
 
 
-def _leaf_builder(graph: Graph, fetch: Any, flat: Fetches) -> Build:
+def _leaf_builder(graph: Graph, fetch: object, flat: Fetches) -> Build:
     try:
         element = graph.as_graph_element(fetch)
     except TypeError as error:

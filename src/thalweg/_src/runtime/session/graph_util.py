@@ -50,7 +50,7 @@ def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> Any:
     return result
 
 
-def _require_graph_def(graph_def: Any) -> None:
+def _require_graph_def(graph_def: object) -> None:
     if getattr(getattr(graph_def, "DESCRIPTOR", None), "name", "") != "GraphDef":
         raise TypeError(f"expected a GraphDef message as graph_def, received {type(graph_def)}")
 
@@ -66,7 +66,7 @@ def tensor_shape_from_node_def_name(graph: Graph, input_name: str) -> TensorShap
 @export("graph_util.convert_variables_to_constants")
 def convert_variables_to_constants(
     sess: Any,
-    input_graph_def: Any,
+    input_graph_def: object,
     output_node_names: Sequence[str],
     variable_names_whitelist: Collection[str] | None = None,
     variable_names_blacklist: Collection[str] | None = None,

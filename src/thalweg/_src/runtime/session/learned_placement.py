@@ -73,7 +73,7 @@ class _Trial:
 
     def __init__(
         self,
-        fetches: Any,
+        fetches: object,
         feeds: dict[Any, Any],
         config: ConfigProto | None,
         setup: Callable[[Session], Any],

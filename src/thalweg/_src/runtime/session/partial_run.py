@@ -46,7 +46,7 @@ class PartialRuns:
         self._started: dict[str, _Started] = {}
         self._serial = itertools.count()
 
-    def setup(self, fetches: Any, feeds: Sequence[Any]) -> str:
+    def setup(self, fetches: object, feeds: Sequence[Any]) -> str:
         if len(self._started) >= MAX_PARTIAL_RUNS:
             raise errors.ResourceExhaustedError(
                 None,
@@ -72,7 +72,7 @@ class PartialRuns:
         self._started[handle] = _Started(step, set(feed_tensors), fetchable={*flat.tensors, *flat.operations})
         return handle
 
-    def run(self, handle: str, fetches: Any, feed_dict: dict[Any, Any]) -> Any:
+    def run(self, handle: str, fetches: object, feed_dict: dict[Any, Any]) -> Any:
         state = self._started.get(handle)
         if state is None:
             raise errors.invalid(
@@ -116,7 +116,7 @@ class PartialRuns:
         arrived = threading.Event()
         values: list[Any] = []
 
-        def arrive(value: Any) -> None:
+        def arrive(value: object) -> None:
             values.append(value)
             arrived.set()
 

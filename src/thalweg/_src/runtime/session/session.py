@@ -67,7 +67,7 @@ class BaseSession:
     reset_server: ClassVar[Hook[Callable[[str, Collection[str], ConfigProto], None]]]
     _open: weakref.WeakSet[BaseSession] = weakref.WeakSet()
 
-    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+    def __init__(self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None) -> None:
         target = target.decode() if isinstance(target, bytes) else target
         if graph is not None and not isinstance(graph, Graph):
             raise TypeError(f"graph must be a tf.Graph, but got {type(graph)}")
@@ -110,7 +110,7 @@ class BaseSession:
 
     def run(
         self,
-        fetches: Any,
+        fetches: object,
         feed_dict: dict[Any, Any] | None = None,
         options: RunOptions | None = None,
         run_metadata: RunMetadata | None = None,
@@ -119,7 +119,7 @@ class BaseSession:
         plan, values = self._prepare(fetches, feed_dict)
         return plan.build(self._execute(plan.executable, values, options, run_metadata))
 
-    def _prepare(self, fetches: Any, feed_dict: dict[Any, Any] | None) -> tuple[_Plan, list[Any]]:
+    def _prepare(self, fetches: object, feed_dict: dict[Any, Any] | None) -> tuple[_Plan, list[Any]]:
         if feed_dict:
             if not isinstance(feed_dict, dict):
                 feed_dict = _as_dict(feed_dict)
@@ -129,7 +129,7 @@ class BaseSession:
             return plan, [convert(value) for convert, value in zip(plan.converters, feed_dict.values())]
         return self._plan(fetches, ()), []
 
-    def _plan(self, fetches: Any, feed_keys: tuple[Any, ...]) -> Any:
+    def _plan(self, fetches: object, feed_keys: tuple[Any, ...]) -> Any:
         """Returns the plan of a step signature; a graph only grows, so a plan is valid until an operation is edited."""
         try:
             key = (key_of(fetches), feed_keys)
@@ -158,7 +158,7 @@ class BaseSession:
                 plan.is_used = False
                 self._plans[key] = plan
 
-    def _make_plan(self, fetches: Any, feed_keys: tuple[Any, ...]) -> _Plan | _Expanding:
+    def _make_plan(self, fetches: object, feed_keys: tuple[Any, ...]) -> _Plan | _Expanding:
         graph = self._graph
         if not graph.operations:
             raise RuntimeError("The Session graph is empty.  Add operations to the graph before calling run().")
@@ -180,7 +180,11 @@ class BaseSession:
         return executable
 
     def _execute(
-        self, executable: CompiledStep, feeds: list[Any], options: Any = None, run_metadata: Any = None
+        self,
+        executable: CompiledStep,
+        feeds: list[Any],
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
     ) -> list[Any]:
         if core_share.active:
             core_share.look()
@@ -210,7 +214,7 @@ class BaseSession:
         return result
 
     def make_callable(
-        self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
+        self, fetches: object, feed_list: Sequence[Any] | None = None, accept_options: bool = False
     ) -> Callable[..., Any]:
         """Returns a function that runs the fetches, with one positional argument for each tensor of feed_list."""
         keys = tuple(feed_list or ())
@@ -219,7 +223,7 @@ class BaseSession:
             return self._make_expanding_callable(fetches, keys, accept_options)
         converters, executable, build = plan.converters, plan.executable, plan.build
 
-        def call(*args: Any, options: Any = None, run_metadata: Any = None) -> Any:
+        def call(*args: Any, options: RunOptions | None = None, run_metadata: RunMetadata | None = None) -> Any:
             if len(args) != len(converters):
                 raise TypeError(f"the callable takes {len(converters)} feeds, {len(args)} were given")
             if self._closed:
@@ -231,12 +235,14 @@ class BaseSession:
 
         return call
 
-    def _make_expanding_callable(self, fetches: Any, keys: tuple[Any, ...], accept_options: bool) -> Callable[..., Any]:
+    def _make_expanding_callable(
+        self, fetches: object, keys: tuple[Any, ...], accept_options: bool
+    ) -> Callable[..., Any]:
         """Returns a callable with one argument per key, some of which stand for several tensors."""
         components = tuple(expand_keys(keys))
         run = self.make_callable(fetches, components, accept_options)
 
-        def call(*args: Any, options: Any = None, run_metadata: Any = None) -> Any:
+        def call(*args: Any, options: RunOptions | None = None, run_metadata: RunMetadata | None = None) -> Any:
             if len(args) != len(keys):
                 raise TypeError(f"the callable takes {len(keys)} feeds, {len(args)} were given")
             feeds = expand_feeds(dict(zip(keys, args)))
@@ -244,7 +250,7 @@ class BaseSession:
 
         return call
 
-    def partial_run_setup(self, fetches: Any, feeds: Sequence[Any] | None = None) -> Any:
+    def partial_run_setup(self, fetches: object, feeds: Sequence[Any] | None = None) -> Any:
         """Prepares a step that is run in several parts, each with more feeds; returns its handle."""
         return self._partial.setup(fetches, feeds or ())
 
@@ -256,13 +262,13 @@ class BaseSession:
         """Returns the generated Python code that a run of the fetches executes."""
         return str(self._plan(fetches, tuple(expand_keys(feed_dict))).executable.text)
 
-    def show_passes(self, fetches: Any, feed_dict: Any = ()) -> str:
+    def show_passes(self, fetches: object, feed_dict: Any = ()) -> str:
         """Returns the graph of a run of the fetches after each pass of the compiler, as text."""
         flat = flatten(self._graph, fetches)
         feeds = [feed_tensor(self._graph, key) for key in expand_keys(feed_dict)]
         return show_passes(feeds, flat.tensors, flat.operations, self._config, self._backend.placed)
 
-    def show_placement(self, fetches: Any, feed_dict: Any = (), picture: Any = None) -> str:
+    def show_placement(self, fetches: Any, feed_dict: Any = (), picture: object = None) -> str:
         """Returns, for each node of a run of the fetches, its feasible devices, its device, and why.
 
         picture: a file to draw it in, for Graphviz (.dot) or, with matplotlib, as an image (.png, .svg, .pdf); a
@@ -323,7 +329,7 @@ class Session(BaseSession):
         self.close()
 
     @staticmethod
-    def reset(target: str = "", containers: Any = None, config: Any = None) -> None:
+    def reset(target: str = "", containers: Sequence[str] | None = None, config: Any = None) -> None:
         """Clears the named containers, or all state if none is named, and closes the sessions of the target."""
         names = [containers] if isinstance(containers, str) else containers
         if target in _LOCAL:
@@ -343,7 +349,7 @@ class InteractiveSession(BaseSession):
         graph: The graph to run; by default the current default graph.
     """
 
-    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+    def __init__(self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None) -> None:
         super().__init__(target, graph, config)
         self._enter()
 

@@ -31,7 +31,7 @@ class TensorHandle(str):
     _dtype: DType
 
     @classmethod
-    def of(cls, handle: Any, dtype: DType, session: Any) -> TensorHandle:
+    def of(cls, handle: bytes, dtype: DType, session: object) -> TensorHandle:
         """Returns the handle that a step gave out."""
         result = cls(handle.decode())
         result._dtype, result._session = dtype, session
