@@ -242,7 +242,7 @@ def native_name(dtype: DType) -> str:
 
 
 @export("as_dtype", "dtypes.as_dtype")
-def as_dtype(type_value: Any) -> DType:
+def as_dtype(type_value: object) -> DType:
     """Converts a name, enum value, NumPy type, Python type, or any object with a `dtype`, to a DType."""
     if type(type_value) is DType:
         return type_value

@@ -95,25 +95,25 @@ def invalid(message: str) -> InvalidArgumentError:
     return InvalidArgumentError(None, None, message)
 
 
-def wrong_kind(argument: str, expected: str, received: Any) -> TypeError:
+def wrong_kind(argument: str, expected: str, received: object) -> TypeError:
     """Returns the error of an argument whose value is of a kind that its function does not take."""
     kind = "the class" if isinstance(received, type) else f"the {type(received).__name__}"
     return TypeError(f"{argument}: expected {expected}, received {kind} {received!r}")
 
 
-def require_kind(argument: str, value: Any, kinds: type | tuple[type, ...], expected: str) -> None:
+def require_kind(argument: str, value: object, kinds: type | tuple[type, ...], expected: str) -> None:
     """Raises TypeError unless an argument is of one of some classes."""
     if not isinstance(value, kinds):
         raise wrong_kind(argument, expected, value)
 
 
-def require_text(argument: str, value: Any) -> None:
+def require_text(argument: str, value: object) -> None:
     """Raises TypeError unless an argument is a string."""
     if not isinstance(value, str):
         raise wrong_kind(argument, "a string", value)
 
 
-def require_members(argument: str, value: Any, expected: str, *members: str) -> None:
+def require_members(argument: str, value: object, expected: str, *members: str) -> None:
     """Raises TypeError unless an argument, whose class may be of another package, has some attributes or methods."""
     if isinstance(value, type) or not all(hasattr(value, member) for member in members):
         raise wrong_kind(argument, expected, value)

@@ -74,31 +74,31 @@ def set_verbosity(v: int | str) -> None:
 
 
 @export("logging.log")
-def log(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
+def log(level: int, msg: object, *args: object, **kwargs: Any) -> None:
     """Logs a message at a level."""
     get_logger().log(level, msg, *args, stacklevel=2, **kwargs)
 
 
 @export("logging.vlog")
-def vlog(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
+def vlog(level: int, msg: object, *args: object, **kwargs: Any) -> None:
     """Logs a message at a level; the same as `log`."""
     get_logger().log(level, msg, *args, stacklevel=2, **kwargs)
 
 
 @export("logging.debug")
-def debug(msg: Any, *args: Any, **kwargs: Any) -> None:
+def debug(msg: object, *args: object, **kwargs: Any) -> None:
     """Logs a message at level DEBUG."""
     get_logger().debug(msg, *args, stacklevel=2, **kwargs)
 
 
 @export("logging.info")
-def info(msg: Any, *args: Any, **kwargs: Any) -> None:
+def info(msg: object, *args: object, **kwargs: Any) -> None:
     """Logs a message at level INFO."""
     get_logger().info(msg, *args, stacklevel=2, **kwargs)
 
 
 @export("logging.warn", "logging.warning")
-def warning(msg: Any, *args: Any, **kwargs: Any) -> None:
+def warning(msg: object, *args: object, **kwargs: Any) -> None:
     """Logs a message at level WARN."""
     get_logger().warning(msg, *args, stacklevel=2, **kwargs)
 
@@ -107,19 +107,19 @@ warn = warning
 
 
 @export("logging.error")
-def error(msg: Any, *args: Any, **kwargs: Any) -> None:
+def error(msg: object, *args: object, **kwargs: Any) -> None:
     """Logs a message at level ERROR."""
     get_logger().error(msg, *args, stacklevel=2, **kwargs)
 
 
 @export("logging.fatal")
-def fatal(msg: Any, *args: Any, **kwargs: Any) -> None:
+def fatal(msg: object, *args: object, **kwargs: Any) -> None:
     """Logs a message at level FATAL; the program continues."""
     get_logger().critical(msg, *args, stacklevel=2, **kwargs)
 
 
 @export("logging.TaskLevelStatusMessage")
-def TaskLevelStatusMessage(msg: Any) -> None:
+def TaskLevelStatusMessage(msg: object) -> None:
     """Logs the status of this task as an error."""
     get_logger().error(msg, stacklevel=2)
 
@@ -132,7 +132,7 @@ def flush() -> None:
 
 
 @export("logging.log_if")
-def log_if(level: int, msg: Any, condition: Any, *args: Any) -> None:
+def log_if(level: int, msg: object, condition: object, *args: object) -> None:
     """Logs a message if a condition holds.
 
     Args:
@@ -143,7 +143,7 @@ def log_if(level: int, msg: Any, condition: Any, *args: Any) -> None:
 
 
 @export("logging.log_every_n")
-def log_every_n(level: int, msg: Any, n: int, *args: Any) -> None:
+def log_every_n(level: int, msg: object, n: int, *args: object) -> None:
     """Logs the first and then every n-th message of the calling line.
 
     Args:
@@ -154,7 +154,7 @@ def log_every_n(level: int, msg: Any, n: int, *args: Any) -> None:
 
 
 @export("logging.log_first_n")
-def log_first_n(level: int, msg: Any, n: int, *args: Any) -> None:
+def log_first_n(level: int, msg: object, n: int, *args: object) -> None:
     """Logs the first n messages of the calling line.
 
     Args:

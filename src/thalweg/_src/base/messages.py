@@ -42,7 +42,7 @@ class Repeated(list[T]):
         self.append(self._make(**fields))
         return self[-1]
 
-    def append(self, value: Any) -> None:
+    def append(self, value: object) -> None:
         """Appends a value, a copy if it is a message."""
         super().append(self._convert(value))
 
@@ -50,7 +50,7 @@ class Repeated(list[T]):
         """Appends each of the values."""
         super().extend(map(self._convert, values))
 
-    def insert(self, index: SupportsIndex, value: Any) -> None:
+    def insert(self, index: SupportsIndex, value: object) -> None:
         """Inserts a value before the index."""
         super().insert(index, self._convert(value))
 
@@ -89,7 +89,7 @@ class Message:
             if value is not None:
                 setattr(self, name, value)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         convert = self._converters.get(name)
         if convert is None:
             raise AttributeError(_no_field(type(self), name))
@@ -141,7 +141,7 @@ class Message:
         return {name: _plain(value) for name, value in self._set_fields().items()}
 
     @classmethod
-    def from_dict(cls, fields: Any) -> Self:
+    def from_dict(cls, fields: object) -> Self:
         """Returns the message with the fields of `as_dict`, which may come as JSON from another process.
 
         Anything that `as_dict` does not return raises ValueError, so that the origin of the fields need not be
@@ -213,7 +213,7 @@ def _convert(field: str, kind: Any, value: Any) -> Any:
     return message
 
 
-def _scalar(field: str, kind: Any, value: Any) -> Any:
+def _scalar(field: str, kind: Any, value: object) -> Any:
     if kind is Any or type(value) is kind:
         return value
     if kind is bool and not isinstance(value, float) and value in (0, 1):
@@ -225,7 +225,7 @@ def _scalar(field: str, kind: Any, value: Any) -> Any:
     raise _wrong_type(field, kind.__name__, value)
 
 
-def _choice(field: str, kind: type[Choice], value: Any) -> Choice:
+def _choice(field: str, kind: type[Choice], value: object) -> Choice:
     if isinstance(value, bool) or not isinstance(value, int | str):
         raise _wrong_type(field, kind.__name__, value)
     try:
@@ -259,7 +259,7 @@ def _parse(field: str, kind: Any, value: Any) -> Any:
     return kind.from_dict(_parse_dict(field, value))
 
 
-def _parse_dict(field: str, value: Any) -> dict[Any, Any]:
+def _parse_dict(field: str, value: object) -> dict[Any, Any]:
     if type(value) is not dict:
         raise _not_plain(field, "a dict", value)
     return value
@@ -282,7 +282,7 @@ def _parse_scalar(field: str, kind: Any, value: Any) -> Any:
     return float(value) if kind is float else value
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if isinstance(value, Message):
         return value.as_dict()
     if isinstance(value, Repeated):
@@ -302,11 +302,11 @@ def _no_field(cls: type[Message], name: str) -> str:
     return f"{cls.__name__} has no field {name!r}" + (f"; did you mean {near[0]!r}?" if near else ".")
 
 
-def _not_plain(field: str, expected: str, value: Any) -> ValueError:
+def _not_plain(field: str, expected: str, value: object) -> ValueError:
     return ValueError(f"{field} takes {expected}, not a value of type {type(value).__name__}.")
 
 
-def _wrong_type(field: str, expected: str, value: Any) -> TypeError:
+def _wrong_type(field: str, expected: str, value: object) -> TypeError:
     return TypeError(f"{field} takes {expected}, not {value!r} of type {type(value).__name__}.")
 
 

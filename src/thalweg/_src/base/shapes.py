@@ -43,7 +43,7 @@ def as_shape(value: Any) -> Shape:
     return tuple(map(_as_size, sizes))
 
 
-def is_whole(value: Any) -> bool:
+def is_whole(value: object) -> bool:
     """Returns whether a float is an integer: `width / 2` yields such a float where an integer is meant."""
     return isinstance(value, Real) and not hasattr(value, "__index__") and bool(value == value // 1)
 
@@ -214,57 +214,57 @@ class Dimension:
         self.assert_is_compatible_with(other)
         return Dimension(other if self._value is None else self._value)
 
-    def __add__(self, other: Any) -> Dimension:
+    def __add__(self, other: object) -> Dimension:
         return _combine(operator.add, self, other)
 
-    def __radd__(self, other: Any) -> Dimension:
+    def __radd__(self, other: object) -> Dimension:
         return _combine(operator.add, other, self)
 
-    def __sub__(self, other: Any) -> Dimension:
+    def __sub__(self, other: object) -> Dimension:
         return _combine(operator.sub, self, other)
 
-    def __rsub__(self, other: Any) -> Dimension:
+    def __rsub__(self, other: object) -> Dimension:
         return _combine(operator.sub, other, self)
 
-    def __mul__(self, other: Any) -> Dimension:
+    def __mul__(self, other: object) -> Dimension:
         return _combine(operator.mul, self, other)
 
-    def __rmul__(self, other: Any) -> Dimension:
+    def __rmul__(self, other: object) -> Dimension:
         return _combine(operator.mul, other, self)
 
-    def __floordiv__(self, other: Any) -> Dimension:
+    def __floordiv__(self, other: object) -> Dimension:
         return _combine(operator.floordiv, self, other)
 
-    def __rfloordiv__(self, other: Any) -> Dimension:
+    def __rfloordiv__(self, other: object) -> Dimension:
         return _combine(operator.floordiv, other, self)
 
-    def __mod__(self, other: Any) -> Dimension:
+    def __mod__(self, other: object) -> Dimension:
         return _combine(operator.mod, self, other)
 
-    def __rmod__(self, other: Any) -> Dimension:
+    def __rmod__(self, other: object) -> Dimension:
         return _combine(operator.mod, other, self)
 
-    def __truediv__(self, other: Any) -> Dimension:
+    def __truediv__(self, other: object) -> Dimension:
         raise TypeError("A Dimension is an integer: divide with // instead of /.")
 
     __rtruediv__ = __truediv__
 
-    def __eq__(self, other: Any) -> bool | None:  # type: ignore[override]
+    def __eq__(self, other: object) -> bool | None:  # type: ignore[override]
         return _compare(operator.eq, self, other)
 
-    def __ne__(self, other: Any) -> bool | None:  # type: ignore[override]
+    def __ne__(self, other: object) -> bool | None:  # type: ignore[override]
         return _compare(operator.ne, self, other)
 
-    def __lt__(self, other: Any) -> bool | None:
+    def __lt__(self, other: object) -> bool | None:
         return _compare(operator.lt, self, other)
 
-    def __le__(self, other: Any) -> bool | None:
+    def __le__(self, other: object) -> bool | None:
         return _compare(operator.le, self, other)
 
-    def __gt__(self, other: Any) -> bool | None:
+    def __gt__(self, other: object) -> bool | None:
         return _compare(operator.gt, self, other)
 
-    def __ge__(self, other: Any) -> bool | None:
+    def __ge__(self, other: object) -> bool | None:
         return _compare(operator.ge, self, other)
 
     # Equality with an unknown size is neither true nor false, so no hash is consistent with it.
@@ -289,7 +289,7 @@ class Dimension:
         return "?" if self._value is None else str(self._value)
 
 
-def _combine(function: Callable[[int, int], int], a: Any, b: Any) -> Dimension:
+def _combine(function: Callable[[int, int], int], a: object, b: object) -> Dimension:
     try:
         x, y = _as_size(a), _as_size(b)
     except (TypeError, ValueError):
@@ -297,7 +297,7 @@ def _combine(function: Callable[[int, int], int], a: Any, b: Any) -> Dimension:
     return Dimension(None if x is None or y is None else function(x, y))
 
 
-def _compare(function: Callable[[int, int], bool], a: Any, b: Any) -> bool | None:
+def _compare(function: Callable[[int, int], bool], a: object, b: object) -> bool | None:
     try:
         x, y = _as_size(a), _as_size(b)
     except (TypeError, ValueError):

@@ -12,7 +12,7 @@ R = TypeVar("R")
 P = ParamSpec("P")
 
 
-def parameter(name: str, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+def parameter(name: str, default: object = inspect.Parameter.empty) -> inspect.Parameter:
     """Returns a parameter that may be given by position or by name."""
     return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
 

@@ -88,7 +88,7 @@ class BundleWriter:
     def __enter__(self) -> BundleWriter:
         return self
 
-    def __exit__(self, exc_type: Any, *rest: object) -> None:
+    def __exit__(self, exc_type: object, *rest: object) -> None:
         self._data.close()
         if self._unfinished:
             durable.remove_quietly(self._temporary)

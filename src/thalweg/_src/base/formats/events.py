@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from thalweg._src.base.formats.records import framed, read_records
+from thalweg._src.base.formats.text import PathLike
 
 _VERSION = "brain.Event:2"
 _TIMEOUT = object()  # no item arrived before the next flush is due
@@ -24,7 +25,7 @@ class EventFileWriter:
 
     def __init__(
         self,
-        logdir: Any,
+        logdir: PathLike,
         max_queue: int = 10,
         flush_secs: float = 120,
         filename_suffix: str | None = None,

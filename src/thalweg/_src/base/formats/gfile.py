@@ -15,7 +15,7 @@ from thalweg._src.base import errors
 from thalweg._src.base.errors import invalid
 from thalweg._src.base.export import export
 from thalweg._src.base.formats.durable import ERROR_CLASSES
-from thalweg._src.base.formats.text import PathLike
+from thalweg._src.base.formats.text import AnyPath, PathLike
 from thalweg._src.base.read_only import ReadOnly
 
 _CLASSES = ERROR_CLASSES | {
@@ -26,12 +26,12 @@ _CLASSES = ERROR_CLASSES | {
 _MODES = {"r": "rb", "w": "wb", "a": "ab", "r+": "r+b", "w+": "w+b", "a+": "a+b"}
 
 
-def _path(path: Any) -> str:
+def _path(path: AnyPath) -> str:
     return os.fsdecode(path).removeprefix("file://")
 
 
 @contextlib.contextmanager
-def _typed_errors(path: Any = None) -> Iterator[None]:
+def _typed_errors(path: AnyPath | None = None) -> Iterator[None]:
     """Converts OSErrors to TensorFlow's error classes."""
     try:
         yield
@@ -241,7 +241,7 @@ def rmtree(path: PathLike) -> None:
             os.remove(_path(path))
 
 
-def _require_free(path: Any, overwrite: bool) -> None:
+def _require_free(path: PathLike, overwrite: bool) -> None:
     if not overwrite and exists(path):
         raise errors.AlreadyExistsError(None, None, f"{os.fsdecode(path)}; file already exists")
 

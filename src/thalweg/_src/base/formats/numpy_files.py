@@ -12,6 +12,7 @@ from typing import IO, Any
 import numpy as np
 
 from thalweg._src.base.formats.proportion import is_in_proportion, out_of_proportion
+from thalweg._src.base.formats.text import PathLike
 
 Array = np.ndarray[Any, Any]
 ReadObjects = Callable[[IO[bytes]], Array]
@@ -20,7 +21,7 @@ _ZIP = b"PK"
 _EXPECTED = "expected a file of numpy.savez or numpy.save, received another one"
 
 
-def load(path: Any, read_objects: ReadObjects | None = None) -> Array | Mapping[str, Array]:
+def load(path: PathLike, read_objects: ReadObjects | None = None) -> Array | Mapping[str, Array]:
     """Returns the array of a file, or those of an archive by name, which are read when they are looked up.
 
     read_objects: reads the array of objects that follows a header; without it such an array is refused
@@ -35,7 +36,7 @@ def load(path: Any, read_objects: ReadObjects | None = None) -> Array | Mapping[
 class Archive(Mapping[str, Array]):
     """The arrays of an .npz file by name."""
 
-    def __init__(self, path: Any, read_objects: ReadObjects | None = None) -> None:
+    def __init__(self, path: PathLike, read_objects: ReadObjects | None = None) -> None:
         self._path, self._read_objects = path, read_objects
         with self._opened() as archive:
             self._sizes = {info.filename.removesuffix(".npy"): info.file_size for info in archive.infolist()}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import gzip
 import os
 import zlib
-from typing import Any
+
+from thalweg._src.base.formats.text import AnyPath
 
 ALWAYS = 1 << 28  # bytes that any file may be unpacked to
 RATIO = 100  # bytes for each byte of a file, beyond those
@@ -17,7 +18,7 @@ def is_in_proportion(stored: int, unpacked: int) -> bool:
     return unpacked <= ALWAYS + RATIO * stored
 
 
-def out_of_proportion(path: Any, stored: int) -> str:
+def out_of_proportion(path: AnyPath, stored: int) -> str:
     """Returns the message of an error about a file that is unpacked to too many bytes."""
     return (
         f"{os.fsdecode(path)}: its {stored} bytes are unpacked to more than {ALWAYS + RATIO * stored}, which is "
@@ -25,7 +26,7 @@ def out_of_proportion(path: Any, stored: int) -> str:
     )
 
 
-def read_gzip(path: Any) -> bytes:
+def read_gzip(path: AnyPath) -> bytes:
     """Returns the content of a file that gzip has compressed."""
     stored, pieces, size = os.path.getsize(path), [], 0
     try:

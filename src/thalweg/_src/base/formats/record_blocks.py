@@ -16,6 +16,7 @@ import numpy as np
 
 from thalweg._src.base import errors
 from thalweg._src.base.formats.crc32c import crc32c, masked_crc32c
+from thalweg._src.base.formats.text import AnyPath
 
 # Bytes read at a time, whatever length a damaged file claims. In NumPy, checking fewer would take as long.
 BLOCK = 1 << 21
@@ -103,7 +104,7 @@ def _is_corrupted(block: Array, at: int, end: int | None) -> bool:
     return end is not None and _checksum_of(block, end - 4)[0] != masked_crc32c(block[at + 12 : end - 4])
 
 
-def records_in(source: Source, path: Any, rows: bool = False) -> Iterator[Any]:
+def records_in(source: Source, path: AnyPath, rows: bool = False) -> Iterator[Any]:
     """Yields the records of a file, one batch per block; a truncated or damaged record raises DataLossError.
 
     A batch is a list of bytes; with `rows`, records of one length are the rows of an array.
@@ -155,6 +156,6 @@ def _grown(source: Source, block: Array, size: int) -> Array:
     return np.concatenate(pieces) if len(pieces) > 1 else block
 
 
-def _lost(path: Any, what: str) -> errors.DataLossError:
+def _lost(path: AnyPath, what: str) -> errors.DataLossError:
     name = path.decode("utf-8", "replace") if isinstance(path, bytes) else str(path)
     return errors.DataLossError(None, None, f"{name}: {what}")

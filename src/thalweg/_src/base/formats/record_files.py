@@ -17,7 +17,7 @@ from thalweg._src.base.formats.gfile import _path, _typed_errors
 from thalweg._src.base.formats.proportion import is_in_proportion
 from thalweg._src.base.formats.record_blocks import require_proportion
 from thalweg._src.base.formats.records import framed
-from thalweg._src.base.formats.text import PathLike
+from thalweg._src.base.formats.text import AnyPath, PathLike
 
 _HEADER = struct.Struct("<QI")
 _FOOTER = struct.Struct("<I")
@@ -178,7 +178,7 @@ class _Available:
 class _Inflated:
     """The decompressed bytes of a file, produced piece by piece; of a pipe, those that are available."""
 
-    def __init__(self, file: Source, path: Any, compression: str) -> None:
+    def __init__(self, file: Source, path: AnyPath, compression: str) -> None:
         self._file = file
         self._is_pipe = isinstance(file, _Available)
         self._path = path
@@ -231,11 +231,11 @@ class _Inflated:
         return True
 
 
-def _lost(path: Any, what: str) -> errors.DataLossError:
+def _lost(path: AnyPath, what: str) -> errors.DataLossError:
     return errors.DataLossError(None, None, f"{os.fsdecode(path)}: {what}")
 
 
-def is_pipe(path: Any) -> bool:
+def is_pipe(path: AnyPath) -> bool:
     """Returns whether the bytes of a file may still have to be written by another program."""
     try:
         return not stat.S_ISREG(os.stat(_path(path)).st_mode)
@@ -243,7 +243,7 @@ def is_pipe(path: Any) -> bool:
         return False
 
 
-def open_source(path: Any, compression: str = "", as_available: bool = False) -> tuple[Source, Any]:
+def open_source(path: AnyPath, compression: str = "", as_available: bool = False) -> tuple[Source, Any]:
     """Opens a file for reading; returns the stream of its bytes, and the file to close.
 
     as_available: a pipe gives the bytes that it has, instead of waiting for as many as are read
@@ -271,7 +271,7 @@ def _exactly(source: Source, size: int) -> bytes:
     return b"".join(pieces)
 
 
-def records_of(path: Any, compression: str = "") -> Iterator[tuple[int, bytes]]:
+def records_of(path: AnyPath, compression: str = "") -> Iterator[tuple[int, bytes]]:
     """Yields the records of a file, each with its offset."""
     source, file = open_source(path, compression)
     with file, _typed_errors(path):

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from thalweg._src.base.export import export
 
 PathLike: TypeAlias = str | os.PathLike[str]  # what public functions accept as a path
+AnyPath: TypeAlias = str | bytes | os.PathLike[str]  # also as the bytes of a string tensor
 
 
 @export("compat.as_bytes")
@@ -36,7 +37,7 @@ as_str = as_text
 
 
 @export("compat.as_str_any")
-def as_str_any(value: Any, encoding: str = "utf-8") -> str:
+def as_str_any(value: object, encoding: str = "utf-8") -> str:
     """Returns str as it is, bytes decoded, and any other object as its str().
 
     Args:
@@ -46,7 +47,7 @@ def as_str_any(value: Any, encoding: str = "utf-8") -> str:
 
 
 @export("compat.path_to_str")
-def path_to_str(path: Any) -> Any:
+def path_to_str(path: object) -> Any:
     """Returns the string of a path object; anything else unchanged.
 
     Args:
