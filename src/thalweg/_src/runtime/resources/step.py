@@ -61,7 +61,7 @@ class Changes(Protocol):
         """Returns whether a segment of the step may start."""
 
     def leave(self) -> None:
-        """Takes the end of a segment."""
+        """Records the end of a segment."""
 
 
 class Step:

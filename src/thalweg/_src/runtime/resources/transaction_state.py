@@ -58,7 +58,7 @@ class Branch:
         return True
 
     def leave(self) -> Action:
-        """Takes the end of a segment, which may have been the last that changes a variable."""
+        """Records the end of a segment, which may have been the last that changes a variable."""
         self.running -= 1
         return Action.ABORT if self.phase is Phase.ABORTED and not self.running else Action.NOTHING
 
@@ -82,7 +82,7 @@ class Branch:
         return Action.UNDO
 
     def decided(self, is_committed: bool) -> Action:
-        """Takes the decision of the coordinator at a participant; it may come by the step, and as an answer."""
+        """Records the decision of the coordinator at a participant; it may come by the step, and as an answer."""
         match self.phase:
             case Phase.PREPARED:  # the step goes on, and releases what it has locked
                 self.phase = Phase.COMMITTED if is_committed else Phase.DROPPED
@@ -93,7 +93,7 @@ class Branch:
         return Action.NOTHING
 
     def fail(self) -> Action:
-        """Takes the failure of the step at this task."""
+        """Records the failure of the step at this task."""
         match self.phase:
             case Phase.ACTIVE:  # a segment that still runs may change a variable after it was restored
                 self.phase = Phase.ABORTED
@@ -119,7 +119,7 @@ class Decisions:
         self._last: dict[str, int] = {}
 
     def committed(self, transaction: int, participants: Collection[str]) -> None:
-        """Takes a transaction that was committed here, for which these tasks have prepared."""
+        """Records a transaction that was committed here, for which these tasks have prepared."""
         for participant in participants:
             self._last[participant] = transaction
 

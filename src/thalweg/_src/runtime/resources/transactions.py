@@ -73,7 +73,7 @@ class Transaction:
             return self._branch.enter()
 
     def leave(self) -> None:
-        """Takes the end of a segment."""
+        """Records the end of a segment."""
         with self._log.lock:
             action = self._branch.leave()
         self._do(action)
@@ -104,7 +104,7 @@ class Transaction:
         return is_new
 
     def decided(self, is_committed: bool) -> None:
-        """Takes the decision of the coordinator."""
+        """Records the decision of the coordinator."""
         with self._log.lock:
             action = self._branch.decided(is_committed)
         self._do(action)
