@@ -28,7 +28,7 @@ class _Flags:
             values(sys.argv)
         return getattr(values, name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         setattr(self._values, name, value)
 
     def __delattr__(self, name: str) -> None:
@@ -37,7 +37,7 @@ class _Flags:
     def __getitem__(self, name: str) -> Any:
         return self._values[name]
 
-    def __setitem__(self, name: str, flag: Any) -> None:
+    def __setitem__(self, name: str, flag: object) -> None:
         self._values[name] = flag
 
     def __call__(self, *args: Any, **kwargs: Any) -> list[str]:

@@ -79,7 +79,7 @@ class Interpreter:
 
 
 @export("lite.toco_convert", "contrib.lite.toco_convert")
-def toco_convert(input_data: Any, input_tensors: Any, output_tensors: Any) -> NoReturn:
+def toco_convert(input_data: object, input_tensors: object, output_tensors: object) -> NoReturn:
     """Raises UnimplementedError, which says how a graph is exported as ONNX."""
     _refuse("toco_convert", "export a session with tf.onnx.from_session")
 

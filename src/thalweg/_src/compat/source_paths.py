@@ -84,7 +84,7 @@ class SourcePath(ModuleType):
             return import_module(f"thalweg.python.{_NEIGHBOURS[name]}")
         raise AttributeError(f"module {self.__name__!r} has no public name {name!r}")
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         """Sets an attribute, also where it is read if only one module of ours stands behind the path.
 
         A file below the path is found by its name instead, after the public names: `contrib.framework.python.ops` has

@@ -130,7 +130,7 @@ def _potentials(inputs: Any) -> Tensor:
     return inputs  # type: ignore[no-any-return]
 
 
-def _lengths(sequence_lengths: Any) -> Tensor:
+def _lengths(sequence_lengths: object) -> Tensor:
     return convert_to_tensor(sequence_lengths, name="sequence_lengths")
 
 

@@ -87,7 +87,7 @@ class CudnnCompatibleGRUCell(GRUCell):
         ]
         self.built = True
 
-    def call(self, inputs: TensorLike, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: object) -> Any:
         """Runs one step."""
         reset, update = split(sigmoid(affine([inputs, state], self._gate_kernel, self._gate_bias)), 2, axis=1)
         of_input, of_state = (affine([x], *of) for x, of in zip((inputs, state), self._projections))
@@ -317,7 +317,7 @@ class CudnnRNN(Layer):
         """The shapes of the biases of all gates, layer by layer."""
         return [[self._num_units]] * (2 * GATES[self._rnn_mode] * self.num_dirs * self._num_layers)
 
-    def state_shape(self, batch_size: Any) -> tuple[list[Any], ...]:
+    def state_shape(self, batch_size: TensorLike) -> tuple[list[Any], ...]:
         """Returns the shapes of the states for a batch size."""
         one = [self._num_layers * self.num_dirs, batch_size, self._num_units]
         return (one, list(one)) if self._rnn_mode == "lstm" else (one,)
@@ -362,8 +362,8 @@ class CudnnRNN(Layer):
 
     def call(
         self,
-        inputs: Any,
-        initial_state: Any = None,
+        inputs: object,
+        initial_state: object = None,
         sequence_lengths: TensorLike | None = None,
         time_major: bool = True,
         training: bool = True,

@@ -22,7 +22,7 @@ def batch_and_drop_remainder(batch_size: TensorLike) -> Transformation:
 
 @export("contrib.data.padded_batch_and_drop_remainder")
 def padded_batch_and_drop_remainder(
-    batch_size: TensorLike, padded_shapes: Any, padding_values: Any = None
+    batch_size: TensorLike, padded_shapes: object, padding_values: object = None
 ) -> Transformation:
     """Returns a transformation to padded batches of equal size."""
     return lambda dataset: dataset.padded_batch(batch_size, padded_shapes, padding_values, drop_remainder=True)
@@ -59,7 +59,7 @@ def _together(datasets: Any) -> Dataset:
 
 
 @export("contrib.data.assert_element_shape")
-def assert_element_shape(expected_shapes: Any) -> Transformation:
+def assert_element_shape(expected_shapes: object) -> Transformation:
     """Returns a transformation that checks the shapes of elements and sets their static shapes."""
 
     def apply(dataset: Dataset) -> Dataset:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg._src.base import dtypes
+from thalweg._src.base.dtypes import DTypeLike
 from thalweg._src.base.export import export
 from thalweg._src.graph.control_flow.cond import cond
 from thalweg._src.graph.control_flow.tensor_array import TensorArray
@@ -150,7 +151,7 @@ def odeint(
 
 
 def _adaptive(
-    func: Function, start: Tensor, times: Tensor, rtol: Any, atol: Any, settings: dict[str, Any]
+    func: Function, start: Tensor, times: Tensor, rtol: object, atol: object, settings: dict[str, Any]
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Returns the solution at all times, and the ends and the error ratios of all attempted steps."""
     real = absolute(start).dtype
@@ -194,7 +195,7 @@ def _adaptive(
         value = _evaluated(after[5:10], after[2], after[3], target)
         return i + 1, results.write(i, value), *after
 
-    def history(dtype: Any) -> Any:
+    def history(dtype: DTypeLike) -> Any:
         return TensorArray(dtype, size=0, dynamic_size=True, element_shape=())
 
     results = TensorArray(start.dtype, size=count).write(0, start)

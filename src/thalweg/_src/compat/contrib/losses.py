@@ -27,7 +27,9 @@ def compute_weighted_loss(losses: TensorLike, weights: TensorLike = 1.0, scope: 
 def _swapped(function: Callable[..., Tensor]) -> Any:
     """Returns a loss of `tf.losses` with predictions before labels."""
 
-    def loss(predictions: Any, labels: Any = None, weights: Any = 1.0, scope: str | None = None) -> Tensor:
+    def loss(
+        predictions: TensorLike, labels: TensorLike | None = None, weights: TensorLike = 1.0, scope: str | None = None
+    ) -> Tensor:
         return function(labels, predictions, weights, scope=scope)
 
     name = loss.__name__ = loss.__qualname__ = function.__name__

@@ -42,7 +42,7 @@ def _without_diagonal(matrix: Tensor) -> Tensor:
     return matrix_set_diag(matrix, zeros([shape(matrix)[0]], matrix.dtype))
 
 
-def _same_label(labels: Any) -> Tensor:
+def _same_label(labels: TensorLike) -> Tensor:
     column = reshape(convert_to_tensor(labels, name="labels"), [-1, 1])
     return equal(column, transpose(column))
 

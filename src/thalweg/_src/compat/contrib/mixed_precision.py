@@ -126,7 +126,7 @@ class _ManagedLossScale(DynamicLossScale):
     def __call__(self) -> Tensor:
         return self._manager.get_loss_scale()
 
-    def update(self, grads: Any) -> tuple[Operation, Any]:
+    def update(self, grads: object) -> tuple[Operation, Any]:
         finite = _all_finite(nest.flatten(grads))
         return self._manager.update_loss_scale(finite), finite
 

@@ -32,7 +32,7 @@ _SATURATION = -1.7580993408473766  # what SELU tends to for large negative input
 @export("contrib.nn.alpha_dropout")
 def alpha_dropout(
     x: TensorLike,
-    keep_prob: Any,
+    keep_prob: TensorLike,
     noise_shape: ShapeLike | TensorLike = None,
     seed: int | None = None,
     name: str | None = None,

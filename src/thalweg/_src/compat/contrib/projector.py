@@ -12,7 +12,7 @@ _FILE = "projector_config.pbtxt"  # the name under which TensorBoard looks for i
 
 
 @export("contrib.tensorboard.plugins.projector.visualize_embeddings")
-def visualize_embeddings(summary_writer: Any, config: Any) -> None:
+def visualize_embeddings(summary_writer: Any, config: object) -> None:
     """Writes the configuration of the embedding projector to the folder of a summary writer.
 
     Args:

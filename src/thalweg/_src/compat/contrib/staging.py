@@ -67,7 +67,7 @@ class BaseStagingArea:
             "memory_limit": self._memory_limit,
         }
 
-    def _values(self, vals: Any, indices: Sequence[Any] | None = None) -> tuple[list[Tensor], list[int]]:
+    def _values(self, vals: object, indices: Sequence[Any] | None = None) -> tuple[list[Tensor], list[int]]:
         """Returns the values to put as tensors, each with its index."""
         if isinstance(vals, dict):
             if not self._names:
@@ -119,7 +119,7 @@ class StagingArea(BaseStagingArea):
         memory_limit: Largest number of bytes held; 0 sets no limit.
     """
 
-    def put(self, values: Any, name: str | None = None) -> Operation:
+    def put(self, values: object, name: str | None = None) -> Operation:
         """Returns an operation that puts values; it blocks while the area is full."""
         with name_scope(name, f"{self._name}_put", values if isinstance(values, list | tuple) else None) as scope:
             tensors, places = self._values(values)
@@ -165,7 +165,9 @@ class MapStagingArea(BaseStagingArea):
         super().__init__(dtypes, shapes, names, shared_name, capacity, memory_limit)
         self._ops = ops.ORDERED_MAP if ordered else ops.MAP
 
-    def put(self, key: Any, vals: Any, indices: Sequence[Any] | None = None, name: str | None = None) -> Operation:
+    def put(
+        self, key: object, vals: object, indices: Sequence[Any] | None = None, name: str | None = None
+    ) -> Operation:
         """Returns an operation that puts values of a key, all or those at the indices."""
         with name_scope(name, f"{self._name}_put") as scope:
             tensors, places = self._values(vals, indices)
@@ -184,7 +186,7 @@ class MapStagingArea(BaseStagingArea):
             removed_key, values = self._ops["unstage_no_key"].many(where, **attrs, name=scope)
             return removed_key, self._returned(values, places)
 
-    def peek(self, key: Any, indices: Sequence[Any] | None = None, name: str | None = None) -> Any:
+    def peek(self, key: object, indices: Sequence[Any] | None = None, name: str | None = None) -> Any:
         """Returns values of a key without removing them; blocks until they are present."""
         places = self._places(range(len(self._dtypes)) if indices is None else indices)
         attrs = self._attrs([self._dtypes[place] for place in places])

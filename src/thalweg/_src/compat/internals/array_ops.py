@@ -18,6 +18,7 @@ from thalweg._src.graph.ops.math import multiply
 from thalweg._src.graph.ops.reshape import expand_dims, ones_like, rank, reshape, shape, size
 from thalweg._src.graph.ops.sequences import range as range_of
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 
 
 def shape_internal(
@@ -44,7 +45,7 @@ def constant_value_as_shape(tensor: Tensor) -> TensorShape:
     return TensorShape(as_static_shape(tensor))
 
 
-def _ReductionDims(x: Any, axis: Any, reduction_indices: Any = None) -> Any:
+def _ReductionDims(x: TensorLike, axis: object, reduction_indices: object = None) -> Any:
     """Returns the axes of a reduction: those given, or all of the tensor's."""
     if axis is not None and reduction_indices is not None:
         raise ValueError("expected axis or reduction_indices, received both")
@@ -52,7 +53,7 @@ def _ReductionDims(x: Any, axis: Any, reduction_indices: Any = None) -> Any:
     return range_of(0, rank(convert_to_tensor(x))) if chosen is None else chosen
 
 
-def reduced_shape(input_shape: Any, axes: Any) -> Tensor:
+def reduced_shape(input_shape: object, axes: object) -> Tensor:
     """Returns a shape with the sizes of reduced axes replaced by 1."""
     sizes = convert_to_tensor(input_shape, dtypes.int32)
     chosen = reshape(convert_to_tensor(axes, dtypes.int32), [-1]) % size(sizes)
@@ -70,7 +71,7 @@ def _get_sequence(value: Any, n: int, channel_index: int, name: str) -> list[Any
     return [1, 1, *spatial] if channel_index == 1 else [1, *spatial, 1]
 
 
-def _ImageDimensions(image: Any, rank: int) -> list[Any]:
+def _ImageDimensions(image: TensorLike, rank: int) -> list[Any]:
     """Returns the sizes of an image, integers where they are known and tensors elsewhere."""
     tensor = convert_to_tensor(image)
     static_shape = tensor.shape.with_rank(rank).as_list()
@@ -85,7 +86,7 @@ def fix_image_flip_shape(image: Tensor, result: Tensor) -> Tensor:
     return result
 
 
-def IsTrainable(tensor_or_dtype: Any) -> bool:
+def IsTrainable(tensor_or_dtype: object) -> bool:
     """Returns whether gradients are computed of values of a type."""
     dtype = tensor_or_dtype.dtype if isinstance(tensor_or_dtype, Tensor) else as_dtype(tensor_or_dtype)
     kind: DType = dtype.base_dtype

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
 
 from thalweg._src.base.config import ConfigProto
 from thalweg._src.graph.default import executing_eagerly as executing_eagerly, get_default_graph
@@ -54,7 +53,7 @@ class Context:
         """Finds the devices, if that has not been done."""
         list_devices()
 
-    def device(self, name: Any) -> contextlib.AbstractContextManager[None]:
+    def device(self, name: str | None) -> contextlib.AbstractContextManager[None]:
         """Returns a context manager that places operations on a device."""
         return device(name)
 

@@ -16,7 +16,7 @@ from thalweg._src.training.data.structure import (
 is_nested = is_sequence
 
 
-def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> None:
+def assert_same_structure(nest1: object, nest2: object, check_types: bool = True) -> None:
     """Raises ValueError unless both have the same form."""
     if not same_form(nest1, nest2):
         raise ValueError(f"the structures differ in form: {nest1} and {nest2}")
@@ -29,7 +29,7 @@ def map_structure(func: Callable[..., Any], *structure: Any, check_types: bool =
     return pack_sequence_as(structure[0], [func(*row) for row in zip(*map(flatten, structure))])
 
 
-def map_structure_up_to(shallow_tree: Any, func: Callable[..., Any], *inputs: Any) -> Any:
+def map_structure_up_to(shallow_tree: object, func: Callable[..., Any], *inputs: Any) -> Any:
     """Applies func to the parts of the inputs at the leaves of the shallow structure."""
     rows = zip(*(flatten_up_to(shallow_tree, value) for value in inputs))
     return pack_sequence_as(shallow_tree, [func(*row) for row in rows])

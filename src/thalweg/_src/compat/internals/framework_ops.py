@@ -19,6 +19,7 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import colocate_with, graph_of, name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_indexed_slices
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.training.checkpoint import meta_graph
 from thalweg._src.training.observe.profiler import STATISTICS, OpStats, statistics_of
 
@@ -35,13 +36,13 @@ def uid() -> int:
 
 
 def internal_convert_to_tensor(
-    value: Any,
+    value: object,
     dtype: DTypeLike | None = None,
     name: str | None = None,
     as_ref: bool = False,
     preferred_dtype: DTypeLike | None = None,
-    ctx: Any = None,
-    accepted_result_types: Any = (Tensor,),
+    ctx: object = None,
+    accepted_result_types: object = (Tensor,),
 ) -> Tensor:
     """Returns the value as a tensor; `as_ref` and `ctx` are ignored, since tensors hold values."""
     return convert_to_tensor(value, dtype, name, preferred_dtype)
@@ -66,7 +67,7 @@ def internal_convert_n_to_tensor(
     name: str | None = None,
     as_ref: bool = False,
     preferred_dtype: DTypeLike | None = None,
-    ctx: Any = None,
+    ctx: object = None,
 ) -> list[Tensor]:
     """Returns values as tensors; `as_ref` and `ctx` are ignored."""
     return convert_n_to_tensor(values, dtype, name, preferred_dtype)
@@ -84,12 +85,12 @@ def convert_n_to_tensor_or_indexed_slices(
     ]
 
 
-def convert_to_tensor_or_composite(value: Any, dtype: DTypeLike | None = None, name: str | None = None) -> Any:
+def convert_to_tensor_or_composite(value: object, dtype: DTypeLike | None = None, name: str | None = None) -> Any:
     """Returns the value as a tensor; sparse tensors and IndexedSlices are returned unchanged."""
     return value if isinstance(value, SparseTensor | IndexedSlices) else convert_to_tensor(value, dtype, name)
 
 
-def is_dense_tensor_like(t: Any) -> bool:
+def is_dense_tensor_like(t: TensorLike) -> bool:
     """Returns whether a value is a tensor or a variable."""
     return isinstance(t, Tensor) or hasattr(t, "_as_graph_element")
 
@@ -146,7 +147,7 @@ def prepend_name_scope(name: str, import_scope: str | None) -> str:
 
 def register_proto_function(
     collection_name: str,
-    proto_type: Any = None,
+    proto_type: object = None,
     to_proto: Callable[..., Any] | None = None,
     from_proto: Callable[..., Any] | None = None,
 ) -> None:
@@ -173,7 +174,7 @@ def get_all_collection_keys() -> list[str]:
     return get_default_graph().get_all_collection_keys()
 
 
-def default_session(session: Any) -> contextlib.AbstractContextManager[Any]:
+def default_session(session: object) -> contextlib.AbstractContextManager[Any]:
     """Returns a context manager that makes a session the default one."""
     return default_session_scope(session)
 
@@ -188,7 +189,7 @@ def tensor_id(tensor: Tensor) -> int:
     return tensor._id
 
 
-def _as_graph_element(obj: Any) -> Any:
+def _as_graph_element(obj: object) -> Any:
     """Returns the tensor or operation that an object stands for, None if it stands for none."""
     convert = getattr(obj, "_as_graph_element", None)
     return None if convert is None else convert()
@@ -201,7 +202,7 @@ def _assert_same_graph(original_item: Any, item: Any) -> None:
 
 
 @contextlib.contextmanager
-def _colocate_with_for_gradient(op: Any, gradient_uid: Any, ignore_existing: bool = False) -> Iterator[None]:
+def _colocate_with_for_gradient(op: Operation, gradient_uid: object, ignore_existing: bool = False) -> Iterator[None]:
     """Places operations created inside on the device of `op`."""
     with colocate_with(op, ignore_existing):
         yield
@@ -219,6 +220,6 @@ class RegisterStatistics:
         return f
 
 
-def get_stats_for_node_def(graph: Graph, node: Any, statistic_type: str) -> OpStats:
+def get_stats_for_node_def(graph: Graph, node: object, statistic_type: str) -> OpStats:
     """Returns a statistic of a node, without a value if none is registered."""
     return statistics_of(graph, node, statistic_type)

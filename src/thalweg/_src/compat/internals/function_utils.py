@@ -44,5 +44,5 @@ def get_func_code(func: Callable[..., Any]) -> CodeType | None:
     return getattr(target if hasattr(target, "__code__") else type(target).__call__, "__code__", None)
 
 
-def _target(fn: Any) -> Any:
+def _target(fn: object) -> Any:
     return unwrap(fn)[1]

@@ -15,9 +15,10 @@ from thalweg._src.graph.ops.gather import tensor_scatter_add, tensor_scatter_sub
 from thalweg._src.graph.ops.identity import identity
 from thalweg._src.graph.ops.reshape import expand_dims, zeros, zeros_like
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 
 
-def _rows(scatter: Callable[..., Any], x: Tensor, i: Any, v: Any) -> Tensor:
+def _rows(scatter: Callable[..., Any], x: Tensor, i: object, v: object) -> Tensor:
     """Returns x with the row at a scalar index, or those at a vector of indices, changed."""
     rows, values = convert_to_tensor(i, dtypes.int32), convert_to_tensor(v, x.dtype)
     if rows.shape.ndims == 0:
@@ -25,19 +26,19 @@ def _rows(scatter: Callable[..., Any], x: Tensor, i: Any, v: Any) -> Tensor:
     return scatter(x, expand_dims(rows, -1), values)  # type: ignore[no-any-return]
 
 
-def alias_inplace_update(x: Any, i: Any, v: Any) -> Tensor:
+def alias_inplace_update(x: TensorLike, i: object, v: object) -> Tensor:
     """Returns x with rows i replaced by v; all rows, if i is None."""
     x = convert_to_tensor(x)
     return convert_to_tensor(v, x.dtype) if i is None else _rows(tensor_scatter_update, x, i, v)
 
 
-def alias_inplace_add(x: Any, i: Any, v: Any) -> Tensor:
+def alias_inplace_add(x: TensorLike, i: object, v: object) -> Tensor:
     """Returns x with v added to rows i; to all rows, if i is None."""
     x = convert_to_tensor(x)
     return x + v if i is None else _rows(tensor_scatter_add, x, i, v)
 
 
-def alias_inplace_sub(x: Any, i: Any, v: Any) -> Tensor:
+def alias_inplace_sub(x: TensorLike, i: object, v: object) -> Tensor:
     """Returns x with v subtracted from rows i; from all rows, if i is None."""
     x = convert_to_tensor(x)
     return x - v if i is None else _rows(tensor_scatter_sub, x, i, v)
@@ -51,11 +52,11 @@ def empty(shape: Any, dtype: DTypeLike, init: bool = False, name: str | None = N
     return zeros(shape, dtype, name)
 
 
-def empty_like(x: Any, init: bool | None = None) -> Tensor:
+def empty_like(x: TensorLike, init: bool | None = None) -> Tensor:
     """Returns zeros of the type and shape of x."""
     return zeros_like(x)
 
 
-def deep_copy(x: Any) -> Tensor:
+def deep_copy(x: TensorLike) -> Tensor:
     """Returns a tensor of the same value."""
     return identity(x)

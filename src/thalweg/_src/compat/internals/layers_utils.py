@@ -39,6 +39,6 @@ def conv_input_length(output_length: int | None, filter_size: int, padding: str,
     return (output_length - 1) * stride - 2 * around + filter_size
 
 
-def deconv_output_length(input_length: Any, filter_size: int, padding: str, stride: int) -> Any:
+def deconv_output_length(input_length: object, filter_size: int, padding: str, stride: int) -> Any:
     """Returns the size of a transposed convolution's output along one dimension, None if the input's is unknown."""
     return None if input_length is None else transposed_output(input_length, filter_size, padding, stride)

@@ -11,6 +11,7 @@ from thalweg._src.graph.ops.math import div_no_nan
 from thalweg._src.graph.ops.reduction import reduce_sum
 from thalweg._src.graph.ops.reshape import size
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.training.nn.weights import broadcast_weights
 
 
@@ -19,13 +20,13 @@ def _safe_div(numerator: Any, denominator: Any, name: str = "value") -> Tensor:
     return div_no_nan(numerator, denominator, name=name)
 
 
-def _safe_mean(losses: Any, num_present: Any) -> Tensor:
+def _safe_mean(losses: object, num_present: Any) -> Tensor:
     """Returns the sum of losses divided by their number, 0 if there are none."""
     total = reduce_sum(losses)
     return _safe_div(total, cast(num_present, total.dtype))
 
 
-def _num_present(losses: Any, weights: Any, per_batch: bool = False) -> Tensor:
+def _num_present(losses: object, weights: TensorLike, per_batch: bool = False) -> Tensor:
     """Returns the number of losses whose weight is not 0, of all or of each example."""
     losses = convert_to_tensor(losses)
     present = broadcast_weights(cast(not_equal(weights, 0), losses.dtype), losses)
@@ -33,7 +34,7 @@ def _num_present(losses: Any, weights: Any, per_batch: bool = False) -> Tensor:
     return reduce_sum(present, axes, keepdims=per_batch, name="num_present")
 
 
-def _num_elements(losses: Any) -> Tensor:
+def _num_elements(losses: object) -> Tensor:
     """Returns the number of losses as a loss."""
     tensor = convert_to_tensor(losses)
     count: Tensor = cast(size(tensor), tensor.dtype)

@@ -21,39 +21,39 @@ from thalweg._src.graph.sparse_tensor import SparseTensor
 Path = tuple[Any, ...]
 
 
-def is_mapping(obj: Any) -> bool:
+def is_mapping(obj: object) -> bool:
     """Returns whether a value is a dictionary."""
     return isinstance(obj, Mapping)
 
 
-def is_attrs(obj: Any) -> bool:
+def is_attrs(obj: object) -> bool:
     """Returns whether a value is an instance of an attrs class."""
     return hasattr(type(obj), "__attrs_attrs__")
 
 
-def is_namedtuple(instance: Any, strict: bool = False) -> bool:
+def is_namedtuple(instance: object, strict: bool = False) -> bool:
     """Returns whether a value is a named tuple; if `strict`, of a class that derives from tuple alone."""
     named = isinstance(instance, tuple) and hasattr(instance, "_fields")
     return named and (not strict or type(instance).__bases__ == (tuple,))
 
 
-def is_sequence_or_composite(seq: Any) -> bool:
+def is_sequence_or_composite(seq: object) -> bool:
     """Returns whether a value is a nested structure, a sparse tensor, or IndexedSlices."""
     return is_nested(seq) or isinstance(seq, SparseTensor | IndexedSlices)
 
 
-def yield_flattened_paths(nest: Any, expand_composites: bool = False) -> Iterator[Path]:
+def yield_flattened_paths(nest: object, expand_composites: bool = False) -> Iterator[Path]:
     """Yields the path of each leaf: its keys, field names and indices."""
     return paths_of(nest, expand_composites)
 
 
-def flatten_with_tuple_paths(structure: Any, expand_composites: bool = False) -> list[tuple[Path, Any]]:
+def flatten_with_tuple_paths(structure: object, expand_composites: bool = False) -> list[tuple[Path, Any]]:
     """Returns (path, leaf) pairs, with paths as tuples of keys and indices."""
     return list(zip(paths_of(structure, expand_composites), flatten(structure, expand_composites)))
 
 
 def flatten_with_tuple_paths_up_to(
-    shallow_tree: Any, input_tree: Any, check_types: bool = True, expand_composites: bool = False
+    shallow_tree: object, input_tree: object, check_types: bool = True, expand_composites: bool = False
 ) -> list[tuple[Path, Any]]:
     """Returns (path, part) pairs of the input at the leaves of the shallow structure."""
     return list(zip(paths_of(shallow_tree), flatten_up_to(shallow_tree, input_tree, check_types)))
@@ -77,7 +77,7 @@ def map_structure_with_paths(func: Callable[..., Any], *structure: Any, **kwargs
 
 
 def map_structure_with_tuple_paths_up_to(
-    shallow_tree: Any, func: Callable[..., Any], *inputs: Any, **kwargs: Any
+    shallow_tree: object, func: Callable[..., Any], *inputs: Any, **kwargs: Any
 ) -> Any:
     """Applies func(path, *parts) to the parts of the inputs at the leaves of the shallow structure."""
     flat = [flatten_up_to(shallow_tree, value, kwargs.get("check_types", True)) for value in inputs]
@@ -86,7 +86,7 @@ def map_structure_with_tuple_paths_up_to(
 
 
 def get_traverse_shallow_structure(
-    traverse_fn: Callable[[Any], Any], structure: Any, expand_composites: bool = False
+    traverse_fn: Callable[[Any], Any], structure: object, expand_composites: bool = False
 ) -> Any:
     """Returns a shallow structure: `traverse_fn` says of each part whether, or which of its parts, to descend into.
 
@@ -111,7 +111,7 @@ def get_traverse_shallow_structure(
     )
 
 
-def list_to_tuple(structure: Any) -> Any:
+def list_to_tuple(structure: object) -> Any:
     """Returns the structure with its lists replaced by tuples."""
     if not is_nested(structure):
         return structure

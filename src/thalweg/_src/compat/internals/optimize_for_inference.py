@@ -12,7 +12,10 @@ from thalweg._src.runtime.session.graph_util import extract_sub_graph, remove_tr
 
 
 def strip_unused(
-    input_graph_def: Any, input_node_names: Sequence[str], output_node_names: Sequence[str], placeholder_type_enum: Any
+    input_graph_def: Any,
+    input_node_names: Sequence[str],
+    output_node_names: Sequence[str],
+    placeholder_type_enum: object,
 ) -> Any:
     """Returns the part of a graph between nodes: the inputs become placeholders, of one type or of one type each."""
     missing = set(input_node_names) - {node.name for node in input_graph_def.node}
@@ -38,10 +41,10 @@ def strip_unused(
 
 
 def optimize_for_inference(
-    input_graph_def: Any,
+    input_graph_def: object,
     input_node_names: Sequence[str],
     output_node_names: Sequence[str],
-    placeholder_type_enum: Any,
+    placeholder_type_enum: object,
     toco_compatible: bool = False,
 ) -> Any:
     """Returns the part of a frozen graph that computes outputs from inputs, without nodes for training.

@@ -36,7 +36,7 @@ class EventsWriter:
         """Returns the path of the file."""
         return self._opened().path
 
-    def WriteEvent(self, event: Any) -> None:
+    def WriteEvent(self, event: object) -> None:
         """Adds an event."""
         self._opened().add_event(event)
 

@@ -14,6 +14,7 @@ from thalweg._src.graph.ops.control import group
 from thalweg._src.graph.ops.gather import boolean_mask
 from thalweg._src.graph.scopes import GraphKeys, add_to_collection, get_collection
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.training.variables.variables import Variable
 
 
 class _Resource(NamedTuple):
@@ -22,7 +23,7 @@ class _Resource(NamedTuple):
     is_initialized: Any
 
 
-def register_resource(handle: Any, create_op: Any, is_initialized_op: Any, is_shared: bool = True) -> None:
+def register_resource(handle: Variable, create_op: object, is_initialized_op: object, is_shared: bool = True) -> None:
     """Adds a resource to the collection of shared or of local resources."""
     key = GraphKeys.RESOURCES if is_shared else GraphKeys.LOCAL_RESOURCES
     add_to_collection(key, _Resource(handle, create_op, is_initialized_op))

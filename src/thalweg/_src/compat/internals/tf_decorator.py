@@ -57,7 +57,7 @@ def make_decorator(
     decorator_func: Function,
     decorator_name: str | None = None,
     decorator_doc: str = "",
-    decorator_argspec: Any = None,
+    decorator_argspec: object = None,
 ) -> Function:
     """Returns the decorating function under the name and documentation of the one that it wraps."""
     name = decorator_name or inspect.stack(context=0)[1].function
@@ -81,7 +81,7 @@ def tf_decorator(decorator_name: str, decorator_doc: str = "") -> Callable[[Func
     return mark
 
 
-def unwrap(maybe_tf_decorator: Any) -> tuple[list[TFDecorator], Any]:
+def unwrap(maybe_tf_decorator: object) -> tuple[list[TFDecorator], Any]:
     """Returns the decorators around a function, outermost first, and the function itself."""
     decorators: list[TFDecorator] = []
     current = maybe_tf_decorator

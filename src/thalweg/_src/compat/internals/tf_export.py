@@ -32,7 +32,7 @@ tf_export = keras_export = estimator_export = api_export
 
 
 def get_canonical_name_for_symbol(
-    symbol: Any, api_name: str = "tensorflow", add_prefix_to_v1_names: bool = False
+    symbol: object, api_name: str = "tensorflow", add_prefix_to_v1_names: bool = False
 ) -> Any:
     """Returns the first name that was noted on a function or class, None if there is none."""
     names = vars(symbol).get("_tf_api_names") or vars(symbol).get("_tf_api_names_v1") or (None,)

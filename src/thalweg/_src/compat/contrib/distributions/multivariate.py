@@ -144,7 +144,7 @@ class MultivariateNormal(Distribution):
         return matmul(scale, scale, adjoint_b=True) * ones
 
 
-def _lower(matrix: Any) -> Tensor:
+def _lower(matrix: object) -> Tensor:
     return matrix_band_part(matrix, -1, 0)
 
 

@@ -47,7 +47,7 @@ class Logistic(_LocationScale):
     ) -> None:
         super().__init__(loc, scale, validate_args, allow_nan_stats, name, dict(locals()))
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
+    def _sample_n(self, n: TensorLike, seed: int | None = None) -> Tensor:
         u = _uniform(self, n, seed)
         return self.loc + self.scale * (math.log(u) - math.log1p(-u))
 
@@ -91,7 +91,7 @@ class Gumbel(_LocationScale):
     ) -> None:
         super().__init__(loc, scale, validate_args, allow_nan_stats, name, dict(locals()))
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
+    def _sample_n(self, n: TensorLike, seed: int | None = None) -> Tensor:
         return self.loc - self.scale * math.log(-math.log(_uniform(self, n, seed)))
 
     def _log_prob(self, value: Tensor) -> Tensor:
@@ -134,7 +134,7 @@ class Cauchy(_LocationScale):
     ) -> None:
         super().__init__(loc, scale, validate_args, allow_nan_stats, name, dict(locals()))
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
+    def _sample_n(self, n: TensorLike, seed: int | None = None) -> Tensor:
         return self._quantile(_uniform(self, n, seed))
 
     def _log_prob(self, value: Tensor) -> Tensor:
@@ -297,7 +297,7 @@ class Geometric(ScalarDistribution):
             self._logits, self._probs = logits_and_probs(logits, probs, validate_args)
         self._defined_by(parameters, [self._probs, self._logits], NOT_REPARAMETERIZED, scope)
 
-    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
+    def _sample_n(self, n: TensorLike, seed: int | None = None) -> Tensor:
         return math.floor(math.log(_uniform(self, n, seed)) / math.log1p(-self.probs))
 
     def _log_prob(self, value: Tensor) -> Tensor:

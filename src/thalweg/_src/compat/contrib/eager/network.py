@@ -18,7 +18,7 @@ class Network(Layer):
         super().__init__(name=name)
         self._layers: dict[str, Any] = {}
 
-    def track_layer(self, layer: Any) -> Any:
+    def track_layer(self, layer: object) -> Any:
         """Adds a layer, and returns it."""
         if not isinstance(layer, Layer):
             raise TypeError(f"Network.track_layer() passed type {type(layer)}, not a tf.layers.Layer")
@@ -82,7 +82,7 @@ class Sequential(Network):
         """Adds a layer or a function."""
         self._steps.append(self.track_layer(layer_func) if isinstance(layer_func, Layer) else layer_func)
 
-    def call(self, inputs: Any, training: bool | None = None) -> Any:
+    def call(self, inputs: object, training: bool | None = None) -> Any:
         """Calls one step after the other."""
         for step in self._steps:
             inputs = step(inputs)

@@ -33,7 +33,7 @@ def current_arg_scope() -> Scope:
 
 
 @export("contrib.framework.arg_scope_func_key", "contrib.slim.arg_scope_func_key")
-def arg_scope_func_key(op: Any) -> str:
+def arg_scope_func_key(op: object) -> str:
     """Returns the key of a function in scopes."""
     return getattr(op, "_key_op", None) or str(op)
 
@@ -62,7 +62,7 @@ def arg_scoped_arguments(func: Any) -> tuple[str, ...]:
 
 @export("contrib.framework.arg_scope", "contrib.slim.arg_scope")
 @contextlib.contextmanager
-def arg_scope(list_ops_or_scope: Any, **kwargs: Any) -> Iterator[Scope]:
+def arg_scope(list_ops_or_scope: object, **kwargs: Any) -> Iterator[Scope]:
     """Context manager that sets default arguments of functions, or re-enters a scope returned by `with ... as`.
 
     Args:
@@ -85,7 +85,7 @@ def arg_scope(list_ops_or_scope: Any, **kwargs: Any) -> Iterator[Scope]:
         _scopes.stack.pop()
 
 
-def _extended(functions: Any, kwargs: dict[str, Any]) -> Scope:
+def _extended(functions: object, kwargs: dict[str, Any]) -> Scope:
     if not isinstance(functions, list | tuple):
         raise TypeError(
             "list_ops_or_scope must either be a list/tuple or reused scope (i.e. dict), "
@@ -100,7 +100,7 @@ def _extended(functions: Any, kwargs: dict[str, Any]) -> Scope:
     return scope
 
 
-def _full_name(function: Any) -> str:
+def _full_name(function: object) -> str:
     return f"{getattr(function, '__module__', '?')}.{getattr(function, '__name__', function)}"
 
 

@@ -65,7 +65,7 @@ def assign_from_checkpoint_fn(
         return None
     saver = Saver(chosen, reshape=reshape_variables, write_version=2)
 
-    def assigned(session: Any) -> None:
+    def assigned(session: object) -> None:
         saver.restore(session, prefix_of(model_path))
 
     return assigned

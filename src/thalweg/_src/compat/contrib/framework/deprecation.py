@@ -128,7 +128,7 @@ def deprecated_arg_values(
     )
 
 
-def _same(value: Any, values: list[Any]) -> bool:
+def _same(value: object, values: list[Any]) -> bool:
     return any(value is other or (type(value) is type(other) and value == other) for other in values)
 
 
@@ -163,7 +163,7 @@ def _checking_arguments(
     return decorate
 
 
-def deprecated_argument_lookup(new_name: str, new_value: Any, old_name: str, old_value: Any) -> Any:
+def deprecated_argument_lookup(new_name: str, new_value: object, old_name: str, old_value: object) -> Any:
     """Returns the value of an argument that may be given under its new or its old name, but not under both."""
     if old_value is None:
         return new_value

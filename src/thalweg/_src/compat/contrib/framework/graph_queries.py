@@ -68,7 +68,7 @@ class VariableDeviceChooser:
         self._replica = replica
         self._next = 0
 
-    def __call__(self, op: Any) -> str:
+    def __call__(self, op: object) -> str:
         """Returns the device for one more variable."""
         device = DeviceSpec(device_type=self._device_type, device_index=self._device_index, replica=self._replica)
         if self._num_tasks > 0:

@@ -37,7 +37,7 @@ __all__ = [
 
 
 @export("contrib.framework.nest.assert_shallow_structure")
-def assert_shallow_structure(shallow_tree: Any, input_tree: Any, check_types: bool = True) -> None:
+def assert_shallow_structure(shallow_tree: object, input_tree: object, check_types: bool = True) -> None:
     """Raises an error if the input does not have the shallow structure at its top."""
     if not is_nested(shallow_tree):
         return
@@ -57,13 +57,13 @@ def assert_shallow_structure(shallow_tree: Any, input_tree: Any, check_types: bo
 
 
 @export("contrib.framework.nest.flatten_up_to")
-def flatten_up_to(shallow_tree: Any, input_tree: Any, check_types: bool = True) -> list[Any]:
+def flatten_up_to(shallow_tree: object, input_tree: object, check_types: bool = True) -> list[Any]:
     """Flattens the input up to the leaves of the shallow structure."""
     assert_shallow_structure(shallow_tree, input_tree, check_types)
     return list(_children_up_to(shallow_tree, input_tree))
 
 
-def _children_up_to(shallow: Any, value: Any) -> Iterator[Any]:
+def _children_up_to(shallow: object, value: object) -> Iterator[Any]:
     if not is_nested(shallow):
         yield value
         return
@@ -72,7 +72,7 @@ def _children_up_to(shallow: Any, value: Any) -> Iterator[Any]:
 
 
 @export("contrib.framework.nest.map_structure_up_to")
-def map_structure_up_to(shallow_tree: Any, func: Callable[..., Any], *inputs: Any, **kwargs: Any) -> Any:
+def map_structure_up_to(shallow_tree: object, func: Callable[..., Any], *inputs: Any, **kwargs: Any) -> Any:
     """Applies a function to the parts of the inputs at the leaves of the shallow structure."""
     if not inputs:
         raise ValueError("map_structure_up_to needs at least one structure")
@@ -99,7 +99,7 @@ def flatten_dict_items(dictionary: Mapping[Any, Any]) -> dict[Any, Any]:
 
 @export("contrib.framework.nest.flatten_with_joined_string_paths")
 def flatten_with_joined_string_paths(
-    structure: Any, separator: str = "/", expand_composites: bool = False
+    structure: object, separator: str = "/", expand_composites: bool = False
 ) -> list[tuple[str, Any]]:
     """Returns (path, leaf) pairs, with the keys and indices of the path joined to one string."""
     require_text("separator", separator)

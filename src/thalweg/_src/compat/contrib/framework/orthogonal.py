@@ -30,7 +30,7 @@ class ConvolutionDeltaOrthogonal(Initializer):
         self.seed = seed
         self.dtype = _floating(dtype)
 
-    def _value(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+    def _value(self, shape: Any, dtype: DType, partition_info: object) -> Tensor:
         *kernel, inputs, outputs = _sizes(shape)
         if len(kernel) not in (1, 2, 3):
             raise ValueError(f"expected the shape of a kernel with 1 to 3 spatial dimensions, received {shape}")

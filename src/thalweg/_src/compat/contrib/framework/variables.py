@@ -108,7 +108,7 @@ def global_variable(**arguments: Any) -> Any:
 
 
 @export("contrib.framework.add_model_variable", "contrib.slim.add_model_variable")
-def add_model_variable(var: Any) -> None:
+def add_model_variable(var: object) -> None:
     """Adds a variable to the collection MODEL_VARIABLES, if it is not in it."""
     if not any(var is member for member in get_collection(GraphKeys.MODEL_VARIABLES)):
         add_to_collection(GraphKeys.MODEL_VARIABLES, var)
@@ -262,15 +262,15 @@ def renaming_getter(rename: dict[str, str] | None = None) -> Callable[..., Any]:
     def getter(
         getter: Callable[..., Any],
         name: str,
-        shape: Any = None,
-        dtype: Any = None,
-        initializer: Any = None,
-        regularizer: Any = None,
-        reuse: Any = None,
+        shape: object = None,
+        dtype: DTypeLike | None = None,
+        initializer: object = None,
+        regularizer: object = None,
+        reuse: object = None,
         trainable: bool = True,
-        collections: Any = None,
-        caching_device: Any = None,
-        partitioner: Any = None,
+        collections: object = None,
+        caching_device: object = None,
+        partitioner: object = None,
         **kwargs: Any,
     ) -> Any:
         parent, slash, last = name.rpartition("/")

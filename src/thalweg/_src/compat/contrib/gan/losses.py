@@ -77,7 +77,7 @@ def wasserstein_discriminator_loss(
         return loss
 
 
-def _weighted(losses: Any, weights: Any, scope: str, reduction: str) -> Tensor:
+def _weighted(losses: object, weights: TensorLike, scope: str, reduction: str) -> Tensor:
     return plain.compute_weighted_loss(convert_to_tensor(losses), weights, scope, None, reduction)
 
 
@@ -85,7 +85,7 @@ def _weighted(losses: Any, weights: Any, scope: str, reduction: str) -> Tensor:
 def wasserstein_gradient_penalty(
     real_data: TensorLike,
     generated_data: TensorLike,
-    generator_inputs: Any,
+    generator_inputs: object,
     discriminator_fn: Callable[..., Any],
     discriminator_scope: Any,
     epsilon: float = 1e-10,

@@ -18,7 +18,7 @@ def _of_model(loss: Loss) -> Loss:
     """Returns the loss as a function of a model and of the arguments that models do not have."""
     parameters = inspect.signature(loss).parameters
 
-    def of_model(gan_model: Any, **kwargs: Any) -> Tensor:
+    def of_model(gan_model: object, **kwargs: Any) -> Tensor:
         tensors = {name: getattr(gan_model, name) for name in parameters if hasattr(gan_model, name)}
         return loss(**{**tensors, **kwargs})
 

@@ -13,7 +13,7 @@ from thalweg._src.graph.tensor import Tensor
 
 
 @export("contrib.graph_editor.detach_control_inputs")
-def detach_control_inputs(sgv: Any) -> None:
+def detach_control_inputs(sgv: object) -> None:
     """Removes the control dependencies of a subgraph on operations outside of it."""
     ops = make_view(sgv).ops
     members = set(ops)
@@ -21,7 +21,7 @@ def detach_control_inputs(sgv: Any) -> None:
 
 
 @export("contrib.graph_editor.detach_control_outputs")
-def detach_control_outputs(sgv: Any, control_outputs: Any) -> None:
+def detach_control_outputs(sgv: object, control_outputs: Any) -> None:
     """Removes the control dependencies of operations outside on a subgraph."""
     ops = make_view(sgv).ops
     members = set(ops)
@@ -29,7 +29,7 @@ def detach_control_outputs(sgv: Any, control_outputs: Any) -> None:
 
 
 @export("contrib.graph_editor.detach_inputs")
-def detach_inputs(sgv: Any, control_inputs: bool = False) -> tuple[SubGraphView, list[Tensor]]:
+def detach_inputs(sgv: object, control_inputs: bool = False) -> tuple[SubGraphView, list[Tensor]]:
     """Replaces the inputs of a subgraph by placeholders, which are returned with its view."""
     view = make_view(sgv)
     if view.graph is None:
@@ -48,7 +48,7 @@ def detach_inputs(sgv: Any, control_inputs: bool = False) -> tuple[SubGraphView,
 
 
 @export("contrib.graph_editor.detach_outputs")
-def detach_outputs(sgv: Any, control_outputs: Any = None) -> tuple[SubGraphView, list[Tensor]]:
+def detach_outputs(sgv: object, control_outputs: object = None) -> tuple[SubGraphView, list[Tensor]]:
     """Gives the consumers of a subgraph's outputs placeholders, which are returned with its view."""
     view = make_view(sgv)
     used = [t for t in dict.fromkeys(view.outputs) if set(t.consumers()) - set(view.ops)]
@@ -64,7 +64,7 @@ def detach_outputs(sgv: Any, control_outputs: Any = None) -> tuple[SubGraphView,
 
 @export("contrib.graph_editor.detach")
 def detach(
-    sgv: Any, control_inputs: bool = False, control_outputs: Any = None, control_ios: Any = None
+    sgv: object, control_inputs: bool = False, control_outputs: object = None, control_ios: object = None
 ) -> tuple[SubGraphView, list[Tensor], list[Tensor]]:
     """Detaches a subgraph from the graph; returns its view and the placeholders at its inputs and outputs."""
     control_inputs, control_outputs = check_cios(control_inputs, control_outputs, control_ios)
@@ -74,7 +74,7 @@ def detach(
 
 
 @export("contrib.graph_editor.connect")
-def connect(sgv0: Any, sgv1: Any, disconnect_first: bool = False) -> tuple[SubGraphView, SubGraphView]:
+def connect(sgv0: object, sgv1: object, disconnect_first: bool = False) -> tuple[SubGraphView, SubGraphView]:
     """Connects the outputs of a subgraph to the inputs of another."""
     first, second = make_view(sgv0), make_view(sgv1)
     if len(first.outputs) != len(second.inputs):
@@ -86,7 +86,7 @@ def connect(sgv0: Any, sgv1: Any, disconnect_first: bool = False) -> tuple[SubGr
 
 
 @export("contrib.graph_editor.bypass")
-def bypass(sgv: Any) -> tuple[SubGraphView, list[Tensor]]:
+def bypass(sgv: object) -> tuple[SubGraphView, list[Tensor]]:
     """Gives the consumers of a subgraph's outputs its inputs; returns the detached view and its placeholders."""
     view = make_view(sgv)
     inputs = view.inputs

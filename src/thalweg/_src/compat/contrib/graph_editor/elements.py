@@ -47,7 +47,7 @@ def _listed(elements: Any, kind: type, other: type, ignore_others: bool, check_g
 
 @export("contrib.graph_editor.make_list_of_op")
 def make_list_of_op(
-    ops: Any, check_graph: bool = True, allow_graph: bool = True, ignore_ts: bool = False
+    ops: object, check_graph: bool = True, allow_graph: bool = True, ignore_ts: bool = False
 ) -> list[Operation]:
     """Returns operations as a list."""
     if isinstance(ops, Graph):
@@ -59,7 +59,7 @@ def make_list_of_op(
 
 @export("contrib.graph_editor.make_list_of_t")
 def make_list_of_t(
-    ts: Any, check_graph: bool = True, allow_graph: bool = True, ignore_ops: bool = False
+    ts: object, check_graph: bool = True, allow_graph: bool = True, ignore_ops: bool = False
 ) -> list[Tensor]:
     """Returns tensors as a list."""
     if isinstance(ts, Graph):
@@ -78,13 +78,13 @@ def get_tensors(graph: Graph) -> list[Tensor]:
 
 
 @export("contrib.graph_editor.get_generating_ops")
-def get_generating_ops(ts: Any) -> list[Operation]:
+def get_generating_ops(ts: object) -> list[Operation]:
     """Returns the operations whose outputs the tensors are."""
     return [tensor.op for tensor in make_list_of_t(ts, allow_graph=False)]
 
 
 @export("contrib.graph_editor.get_consuming_ops")
-def get_consuming_ops(ts: Any) -> list[Operation]:
+def get_consuming_ops(ts: object) -> list[Operation]:
     """Returns the operations that have one of the tensors as an input, each once."""
     return list(dict.fromkeys(op for tensor in make_list_of_t(ts, allow_graph=False) for op in tensor.consumers()))
 

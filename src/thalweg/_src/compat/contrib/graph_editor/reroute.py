@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from thalweg._src.base.errors import ShapeError, require_kind
 from thalweg._src.base.export import export
@@ -17,13 +16,13 @@ from thalweg._src.graph.tensor import Tensor
 Pairs = list[tuple[Tensor, Tensor]]  # a tensor, and the one whose consumers get it
 
 
-def _members(ops: Any) -> set[Operation] | None:
+def _members(ops: object) -> set[Operation] | None:
     if ops is None:
         return None
     return set(ops.ops if isinstance(ops, SubGraphView) else make_list_of_op(ops))
 
 
-def replace_inputs(pairs: Pairs, can_modify: Any = None, cannot_modify: Any = None) -> int:
+def replace_inputs(pairs: Pairs, can_modify: object = None, cannot_modify: object = None) -> int:
     """Gives the consumers of the second tensors the first ones, all at once; returns the number of changed inputs."""
     allowed, refused = _members(can_modify), _members(cannot_modify) or set()
     changes: list[tuple[Operation, int, Tensor]] = []
@@ -84,19 +83,19 @@ def _refresh(changed: list[Operation], stale: list[Operation]) -> None:
 
 
 @export("contrib.graph_editor.swap_ts")
-def swap_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None) -> int:
+def swap_ts(ts0: object, ts1: object, can_modify: object = None, cannot_modify: object = None) -> int:
     """Exchanges the consumers of tensors pairwise; returns the number of changed inputs."""
     pairs = _paired(ts0, ts1)
     return replace_inputs([*pairs, *((b, a) for a, b in pairs)], can_modify, cannot_modify)
 
 
 @export("contrib.graph_editor.reroute_ts")
-def reroute_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None) -> int:
+def reroute_ts(ts0: object, ts1: object, can_modify: object = None, cannot_modify: object = None) -> int:
     """Gives the consumers of each tensor of `ts1` the tensor of `ts0`; returns the number of changed inputs."""
     return replace_inputs(_paired(ts0, ts1), can_modify, cannot_modify)
 
 
-def _paired(ts0: Any, ts1: Any) -> Pairs:
+def _paired(ts0: object, ts1: object) -> Pairs:
     first, second = make_list_of_t(ts0), make_list_of_t(ts1)
     if len(first) != len(second):
         raise ValueError(f"ts0 and ts1 must have the same size, received {len(first)} and {len(second)} tensors")
@@ -106,13 +105,13 @@ def _paired(ts0: Any, ts1: Any) -> Pairs:
 # -- views ------------------------------------------------------------------------------------------------------------
 
 
-def _views(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
+def _views(sgv0: object, sgv1: object) -> tuple[SubGraphView, SubGraphView]:
     views = make_view(sgv0), make_view(sgv1)
     graph_of_all([op for view in views for op in view.ops])
     return views
 
 
-def _inputs(sgv0: Any, sgv1: Any, swap: bool) -> tuple[SubGraphView, SubGraphView]:
+def _inputs(sgv0: object, sgv1: object, swap: bool) -> tuple[SubGraphView, SubGraphView]:
     first, second = _views(sgv0, sgv1)
     inside: list[Operation] = [*first.ops, *second.ops]
     for view in (first, second):
@@ -121,7 +120,7 @@ def _inputs(sgv0: Any, sgv1: Any, swap: bool) -> tuple[SubGraphView, SubGraphVie
     return _renewed(first), _renewed(second)
 
 
-def _outputs(sgv0: Any, sgv1: Any, swap: bool) -> tuple[SubGraphView, SubGraphView]:
+def _outputs(sgv0: object, sgv1: object, swap: bool) -> tuple[SubGraphView, SubGraphView]:
     first, second = _views(sgv0, sgv1)
     (swap_ts if swap else reroute_ts)(first.outputs, second.outputs, cannot_modify=[*first.ops, *second.ops])
     return first, second
@@ -133,37 +132,37 @@ def _renewed(view: SubGraphView) -> SubGraphView:
 
 
 @export("contrib.graph_editor.swap_inputs")
-def swap_inputs(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
+def swap_inputs(sgv0: object, sgv1: object) -> tuple[SubGraphView, SubGraphView]:
     """Exchanges the inputs of two subgraphs."""
     return _inputs(sgv0, sgv1, swap=True)
 
 
 @export("contrib.graph_editor.reroute_inputs")
-def reroute_inputs(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
+def reroute_inputs(sgv0: object, sgv1: object) -> tuple[SubGraphView, SubGraphView]:
     """Gives the second subgraph the inputs of the first."""
     return _inputs(sgv0, sgv1, swap=False)
 
 
 @export("contrib.graph_editor.swap_outputs")
-def swap_outputs(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
+def swap_outputs(sgv0: object, sgv1: object) -> tuple[SubGraphView, SubGraphView]:
     """Exchanges the consumers of the outputs of two subgraphs."""
     return _outputs(sgv0, sgv1, swap=True)
 
 
 @export("contrib.graph_editor.reroute_outputs")
-def reroute_outputs(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
+def reroute_outputs(sgv0: object, sgv1: object) -> tuple[SubGraphView, SubGraphView]:
     """Gives the consumers of the second subgraph's outputs those of the first."""
     return _outputs(sgv0, sgv1, swap=False)
 
 
 @export("contrib.graph_editor.swap_ios")
-def swap_ios(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
+def swap_ios(sgv0: object, sgv1: object) -> tuple[SubGraphView, SubGraphView]:
     """Exchanges inputs and consumers of two subgraphs."""
     return swap_outputs(*swap_inputs(sgv0, sgv1))
 
 
 @export("contrib.graph_editor.reroute_ios")
-def reroute_ios(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
+def reroute_ios(sgv0: object, sgv1: object) -> tuple[SubGraphView, SubGraphView]:
     """Gives the second subgraph's inputs and consumers those of the first."""
     return reroute_outputs(*reroute_inputs(sgv0, sgv1))
 
@@ -172,7 +171,7 @@ def reroute_ios(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
 
 
 @export("contrib.graph_editor.add_control_inputs")
-def add_control_inputs(op: Operation, cops: Any) -> None:
+def add_control_inputs(op: Operation, cops: object) -> None:
     """Makes an operation run after others."""
     require_kind("op", op, Operation, "an operation")
     cops = make_list_of_op(cops, allow_graph=False)
@@ -183,7 +182,7 @@ def add_control_inputs(op: Operation, cops: Any) -> None:
 
 
 @export("contrib.graph_editor.remove_control_inputs")
-def remove_control_inputs(op: Operation, cops: Any) -> None:
+def remove_control_inputs(op: Operation, cops: object) -> None:
     """Removes control dependencies of an operation."""
     require_kind("op", op, Operation, "an operation")
     cops = make_list_of_op(cops, allow_graph=False)

@@ -32,7 +32,7 @@ def _accepts(positive_filter: Filter) -> Callable[[Any], bool]:
 
 
 @export("contrib.graph_editor.filter_ts")
-def filter_ts(ops: Any, positive_filter: Filter) -> list[Tensor]:
+def filter_ts(ops: object, positive_filter: Filter) -> list[Tensor]:
     """Returns the inputs and outputs of operations that a filter accepts."""
     accepts = _accepts(positive_filter)
     ops = make_list_of_op(ops)
@@ -41,27 +41,27 @@ def filter_ts(ops: Any, positive_filter: Filter) -> list[Tensor]:
 
 
 @export("contrib.graph_editor.filter_ts_from_regex")
-def filter_ts_from_regex(ops: Any, regex: str | re.Pattern[str]) -> list[Tensor]:
+def filter_ts_from_regex(ops: object, regex: str | re.Pattern[str]) -> list[Tensor]:
     """Returns the inputs and outputs of operations whose names contain a match of a regular expression."""
     pattern = re.compile(regex)
     return filter_ts(ops, lambda t: pattern.search(t.name) is not None)
 
 
 @export("contrib.graph_editor.filter_ops")
-def filter_ops(ops: Any, positive_filter: Filter) -> list[Operation]:
+def filter_ops(ops: object, positive_filter: Filter) -> list[Operation]:
     """Returns the operations that a filter accepts."""
     return list(filter(_accepts(positive_filter), make_list_of_op(ops)))
 
 
 @export("contrib.graph_editor.filter_ops_from_regex")
-def filter_ops_from_regex(ops: Any, regex: str | re.Pattern[str]) -> list[Operation]:
+def filter_ops_from_regex(ops: object, regex: str | re.Pattern[str]) -> list[Operation]:
     """Returns the operations whose names contain a match of a regular expression."""
     pattern = re.compile(regex)
     return filter_ops(ops, lambda op: pattern.search(op.name) is not None)
 
 
 @export("contrib.graph_editor.get_name_scope_ops")
-def get_name_scope_ops(ops: Any, scope: str) -> list[Operation]:
+def get_name_scope_ops(ops: object, scope: str) -> list[Operation]:
     """Returns the operations inside a name scope."""
     require_text("scope", scope)
     inside = f"{scope.rstrip('/')}/"
@@ -69,7 +69,9 @@ def get_name_scope_ops(ops: Any, scope: str) -> list[Operation]:
 
 
 @export("contrib.graph_editor.check_cios")
-def check_cios(control_inputs: bool = False, control_outputs: Any = None, control_ios: Any = None) -> tuple[bool, Any]:
+def check_cios(
+    control_inputs: bool = False, control_outputs: object = None, control_ios: object = None
+) -> tuple[bool, Any]:
     """Returns whether control inputs are followed, and the control outputs to follow."""
     if control_ios is not None:
         if control_inputs or control_outputs is not None:
@@ -95,7 +97,7 @@ def _after(op: Operation, control_outputs: ControlOutputs | None) -> Iterator[Op
 
 @export("contrib.graph_editor.get_ops_ios")
 def get_ops_ios(
-    ops: Any, control_inputs: bool = False, control_outputs: Any = None, control_ios: Any = None
+    ops: Any, control_inputs: bool = False, control_outputs: Any = None, control_ios: object = None
 ) -> list[Operation]:
     """Returns the operations that an edge joins to one of the operations."""
     control_inputs, control_outputs = check_cios(control_inputs, control_outputs, control_ios)
@@ -106,7 +108,7 @@ def get_ops_ios(
 
 
 @export("contrib.graph_editor.compute_boundary_ts")
-def compute_boundary_ts(ops: Any) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
+def compute_boundary_ts(ops: object) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
     """Returns the tensors that enter a set of operations, those that leave it or end there, and those between them."""
     ops = make_list_of_op(ops)
     members = set(ops)
@@ -122,13 +124,13 @@ def compute_boundary_ts(ops: Any) -> tuple[list[Tensor], list[Tensor], list[Tens
 
 @export("contrib.graph_editor.get_within_boundary_ops")
 def get_within_boundary_ops(
-    ops: Any,
-    seed_ops: Any,
-    boundary_ops: Any = (),
+    ops: object,
+    seed_ops: object,
+    boundary_ops: object = (),
     inclusive: bool = True,
     control_inputs: bool = False,
-    control_outputs: Any = None,
-    control_ios: Any = None,
+    control_outputs: object = None,
+    control_ios: object = None,
 ) -> list[Operation]:
     """Returns those of the operations that edges in any direction reach from the seeds without crossing a boundary."""
     control_inputs, control_outputs = check_cios(control_inputs, control_outputs, control_ios)
@@ -147,7 +149,7 @@ def get_within_boundary_ops(
     return [op for op in members if op in reached and (inclusive or op not in boundary)]
 
 
-def _within(within_ops: Any, within_ops_fn: Any) -> Callable[[Operation], bool]:
+def _within(within_ops: object, within_ops_fn: Any) -> Callable[[Operation], bool]:
     members = None if within_ops is None else set(make_list_of_op(within_ops, allow_graph=True))
     return lambda op: (members is None or op in members) and (within_ops_fn is None or within_ops_fn(op))
 
@@ -230,7 +232,7 @@ def _both_walks(
     within_ops_fn: Any,
     control_inputs: bool,
     control_outputs: Any,
-    control_ios: Any,
+    control_ios: object,
 ) -> tuple[list[Operation], list[Operation]]:
     control_inputs, control_outputs = check_cios(control_inputs, control_outputs, control_ios)
     forward = get_forward_walk_ops(
@@ -244,15 +246,15 @@ def _both_walks(
 
 @export("contrib.graph_editor.get_walks_intersection_ops")
 def get_walks_intersection_ops(
-    forward_seed_ops: Any,
-    backward_seed_ops: Any,
+    forward_seed_ops: object,
+    backward_seed_ops: object,
     forward_inclusive: bool = True,
     backward_inclusive: bool = True,
-    within_ops: Any = None,
+    within_ops: object = None,
     within_ops_fn: Callable[[Operation], bool] | None = None,
     control_inputs: bool = False,
-    control_outputs: Any = None,
-    control_ios: Any = None,
+    control_outputs: object = None,
+    control_ios: object = None,
 ) -> list[Operation]:
     """Returns the operations that both a forward and a backward walk reach."""
     forward, backward = _both_walks(**locals())
@@ -262,15 +264,15 @@ def get_walks_intersection_ops(
 
 @export("contrib.graph_editor.get_walks_union_ops")
 def get_walks_union_ops(
-    forward_seed_ops: Any,
-    backward_seed_ops: Any,
+    forward_seed_ops: object,
+    backward_seed_ops: object,
     forward_inclusive: bool = True,
     backward_inclusive: bool = True,
-    within_ops: Any = None,
+    within_ops: object = None,
     within_ops_fn: Callable[[Operation], bool] | None = None,
     control_inputs: bool = False,
-    control_outputs: Any = None,
-    control_ios: Any = None,
+    control_outputs: object = None,
+    control_ios: object = None,
 ) -> list[Operation]:
     """Returns the operations that a forward or a backward walk reaches."""
     forward, backward = _both_walks(**locals())

@@ -45,12 +45,12 @@ class TransformerInfo:
         self._transformed_ops = transformed_ops
         self._transformed_ts = transformed_ts
 
-    def transformed(self, original_top: Any, missing_fn: Callable[[Any], Any] | None = None) -> Any:
+    def transformed(self, original_top: object, missing_fn: Callable[[Any], Any] | None = None) -> Any:
         """Returns what became of tensors, operations or nests of them; by default None for what was not transformed."""
         copies: dict[Any, Any] = {**self._transformed_ops, **self._transformed_ts}
         return _looked_up(original_top, copies, missing_fn)
 
-    def original(self, transformed_top: Any, missing_fn: Callable[[Any], Any] | None = None) -> Any:
+    def original(self, transformed_top: object, missing_fn: Callable[[Any], Any] | None = None) -> Any:
         """Returns what transformed tensors, operations or nests of them were made of."""
         pairs = [*self._transformed_ops.items(), *self._transformed_ts.items()]
         return _looked_up(transformed_top, {copy: original for original, copy in pairs}, missing_fn)
@@ -60,7 +60,7 @@ class TransformerInfo:
         return "\n".join([*lines, *(f"  {op.name} -> {copy.name}" for op, copy in self._transformed_ops.items())])
 
 
-def _looked_up(top: Any, counterparts: dict[Any, Any], missing_fn: Callable[[Any], Any] | None) -> Any:
+def _looked_up(top: object, counterparts: dict[Any, Any], missing_fn: Callable[[Any], Any] | None) -> Any:
     if isinstance(top, SubGraphView):
         view = top.copy()
         view._ops = [counterparts[op] for op in top.ops]
@@ -69,7 +69,7 @@ def _looked_up(top: Any, counterparts: dict[Any, Any], missing_fn: Callable[[Any
         view._graph = graph_of_all([*view._ops, *view._passthrough_ts])
         return view
 
-    def look_up(element: Any) -> Any:
+    def look_up(element: object) -> Any:
         if element in counterparts:
             return counterparts[element]
         return None if missing_fn is None else missing_fn(element)
@@ -77,7 +77,7 @@ def _looked_up(top: Any, counterparts: dict[Any, Any], missing_fn: Callable[[Any
     return map_structure(look_up, top)
 
 
-def _require_info(info: Any) -> None:
+def _require_info(info: object) -> None:
     require_members("info", info, "the TransformerInfo of a copy", "graph", "graph_", "transformed_ops")
 
 
@@ -106,7 +106,7 @@ def transform_op_if_inside_handler(info: Transformer, op: Operation, keep_if_pos
 
 
 @export("contrib.graph_editor.assign_renamed_collections_handler")
-def assign_renamed_collections_handler(info: Transformer, elem: Any, elem_: Any) -> None:
+def assign_renamed_collections_handler(info: Transformer, elem: object, elem_: object) -> None:
     """Adds the copy of an operation or tensor to the collections of its original."""
     _require_info(info)
     assert info.graph is not None
@@ -248,7 +248,7 @@ def _sorted(ops: list[Operation]) -> list[Operation]:
 
 @export("contrib.graph_editor.copy")
 def copy(
-    sgv: Any, dst_graph: Graph | None = None, dst_scope: str = "", src_scope: str = "", reuse_dst_scope: bool = False
+    sgv: object, dst_graph: Graph | None = None, dst_scope: str = "", src_scope: str = "", reuse_dst_scope: bool = False
 ) -> tuple[SubGraphView, TransformerInfo]:
     """Copies a subgraph, with placeholders as its inputs; returns its view and what became of each element."""
     view = make_view(sgv)
@@ -266,7 +266,7 @@ def _destination(view: SubGraphView, graph: Graph | None) -> Graph:
 
 @export("contrib.graph_editor.copy_with_input_replacements")
 def copy_with_input_replacements(
-    sgv: Any,
+    sgv: object,
     replacement_ts: dict[Tensor, Tensor],
     dst_graph: Graph | None = None,
     dst_scope: str = "",
@@ -297,7 +297,7 @@ def _tensor(element: Any) -> Tensor:
 
 @export("contrib.graph_editor.graph_replace")
 def graph_replace(
-    target_ts: Any,
+    target_ts: object,
     replacement_ts: dict[Tensor, Tensor],
     dst_scope: str = "",
     src_scope: str = "",

@@ -112,7 +112,7 @@ def batch_norm(
         return finished(outputs, opened, None, None, activation_fn, outputs_collections)
 
 
-def _require_compatible(batch_weights: Any, fused: Any, renorm: bool) -> None:
+def _require_compatible(batch_weights: object, fused: object, renorm: bool) -> None:
     if batch_weights is not None and fused:
         raise ValueError("Weighted mean and variance is not currently supported for fused batch norm.")
     if renorm and batch_weights is not None:

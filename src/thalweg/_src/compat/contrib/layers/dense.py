@@ -49,7 +49,7 @@ def fully_connected(inputs: TensorLike, num_outputs: int) -> Any:
     return Dense, {"units": num_outputs}
 
 
-def _with_activation(name: str, activation_fn: Any, doc: str) -> Any:
+def _with_activation(name: str, activation_fn: object, doc: str) -> Any:
     function = preset(fully_connected, name, doc, activation_fn=activation_fn)
     return export(f"contrib.layers.{name}", f"contrib.slim.{name}")(function)
 

@@ -217,7 +217,7 @@ def gdn(
         return outputs
 
 
-def _at_least(x: Any, bound: float) -> Tensor:
+def _at_least(x: TensorLike, bound: float) -> Tensor:
     """Returns max(x, bound), with a gradient below the bound as well where it increases x."""
 
     @custom_gradient

@@ -33,7 +33,7 @@ def variance_scaling_initializer(
     if mode not in _MODES:
         raise TypeError(f"Unknown mode {mode} [{', '.join(_MODES)}]")
 
-    def initializer(shape: Any, dtype: Any = dtype, partition_info: Any = None) -> Any:
+    def initializer(shape: Any, dtype: DTypeLike = dtype, partition_info: object = None) -> Any:
         kind = dtypes.as_dtype(dtype)
         if not kind.is_floating:
             raise TypeError("Cannot create initializer for non-floating point type.")

@@ -23,7 +23,7 @@ from thalweg._src.training.variables.variable_scope import ReuseMode, VariableSc
 
 
 def _parameters(
-    inputs: Tensor, sizes: Any, center: bool, scale: bool, initializers: Any, collections: Any, trainable: bool
+    inputs: Tensor, sizes: object, center: bool, scale: bool, initializers: Any, collections: Any, trainable: bool
 ) -> tuple[Any, Any]:
     """Returns beta and gamma, None for one that is disabled."""
 
@@ -142,9 +142,9 @@ def group_norm(
     scale: bool = True,
     epsilon: float = 1e-6,
     activation_fn: Callable[..., Any] | None = None,
-    param_initializers: Any = None,
+    param_initializers: object = None,
     reuse: bool | ReuseMode | None = None,
-    variables_collections: Any = None,
+    variables_collections: object = None,
     outputs_collections: Sequence[str] | None = None,
     trainable: bool = True,
     scope: str | VariableScope | None = None,

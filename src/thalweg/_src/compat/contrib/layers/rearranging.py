@@ -213,7 +213,7 @@ def scale_gradient(inputs: TensorLike, gradient_multiplier: TensorLike) -> Tenso
 
 @export("contrib.layers.recompute_grad")
 def recompute_grad(
-    fn: Callable[..., Any] | None = None, use_data_dep: Any = None, tupleize_grads: bool = False
+    fn: Callable[..., Any] | None = None, use_data_dep: object = None, tupleize_grads: bool = False
 ) -> Callable[..., Any]:
     """Returns a function whose gradient recomputes it, or a decorator.
 

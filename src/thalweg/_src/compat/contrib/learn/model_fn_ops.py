@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from thalweg._src.base.export import export
 from thalweg._src.estimator.calls import parameter_names
 from thalweg._src.estimator.spec import EstimatorSpec
+from thalweg._src.graph.types import TensorLike
 
 _NAMES = {
     "labels": ("labels", "label", "targets", "target"),
@@ -50,14 +51,14 @@ class ModelFnOps(_Fields):
     def __new__(
         cls,
         mode: str,
-        predictions: Any = None,
-        loss: Any = None,
-        train_op: Any = None,
+        predictions: TensorLike | None = None,
+        loss: object = None,
+        train_op: object = None,
         eval_metric_ops: Mapping[str, Any] | None = None,
         output_alternatives: Mapping[str, Any] | None = None,
         training_chief_hooks: Sequence[Any] | None = None,
         training_hooks: Sequence[Any] | None = None,
-        scaffold: Any = None,
+        scaffold: object = None,
     ) -> ModelFnOps:
         fields = mode, predictions, loss, train_op, eval_metric_ops, output_alternatives
         return super().__new__(cls, *fields, training_chief_hooks, training_hooks, scaffold)
@@ -101,7 +102,7 @@ class MetricSpec:
         self.label_key = label_key
         self.weight_key = weight_key
 
-    def create_metric_ops(self, inputs: Any, labels: Any, predictions: Any) -> Any:
+    def create_metric_ops(self, inputs: object, labels: TensorLike, predictions: TensorLike) -> Any:
         """Returns what the function returns for the chosen predictions, labels and weights."""
         values = {
             "labels": _chosen(labels, self.label_key, "label_key"),
@@ -125,7 +126,7 @@ class MetricSpec:
         return f"MetricSpec(metric_fn={getattr(function, '__name__', function)}, {keys})"
 
 
-def _chosen(values: Any, key: str | None, what: str) -> Any:
+def _chosen(values: object, key: str | None, what: str) -> Any:
     """Returns one of several tensors by name, or the only one."""
     if not isinstance(values, Mapping):
         if key is not None:

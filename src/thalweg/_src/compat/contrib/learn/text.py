@@ -11,6 +11,7 @@ import numpy as np
 
 from thalweg._src.base.export import export
 from thalweg._src.base.formats.text import PathLike
+from thalweg._src.graph.types import TensorLike
 
 Array = np.ndarray[Any, Any]
 # An acronym, a capitalized word before another one, or a word with apostrophes and hyphens.
@@ -61,7 +62,7 @@ class CategoricalVocabulary:
             self._reverse_mapping.append(category)
         return self._mapping[category]
 
-    def add(self, category: Any, count: int = 1) -> None:
+    def add(self, category: object, count: int = 1) -> None:
         """Counts uses of a category."""
         if self.get(category) > 0:
             self._freq[category] = self._freq.get(category, 0) + count
@@ -111,7 +112,7 @@ class VocabularyProcessor:
         self.vocabulary_ = CategoricalVocabulary() if vocabulary is None else vocabulary
         self._tokenizer = tokenizer_fn or tokenizer
 
-    def fit(self, raw_documents: Iterable[str], unused_y: Any = None) -> VocabularyProcessor:
+    def fit(self, raw_documents: Iterable[str], unused_y: object = None) -> VocabularyProcessor:
         """Learns the words of documents, and freezes the vocabulary."""
         for words in self._tokenizer(raw_documents):
             for word in words:
@@ -121,7 +122,7 @@ class VocabularyProcessor:
         self.vocabulary_.freeze()
         return self
 
-    def fit_transform(self, raw_documents: Iterable[str], unused_y: Any = None) -> Iterator[Array]:
+    def fit_transform(self, raw_documents: Iterable[str], unused_y: object = None) -> Iterator[Array]:
         """Learns the words of documents, and returns an iterator over their rows of ids."""
         documents = list(raw_documents)
         self.fit(documents)
@@ -186,7 +187,7 @@ class ByteProcessor:
     def __init__(self, max_document_length: int) -> None:
         self.max_document_length = max_document_length
 
-    def fit(self, x: Any) -> ByteProcessor:
+    def fit(self, x: TensorLike) -> ByteProcessor:
         """Returns the processor, which has nothing to learn."""
         return self
 

@@ -38,7 +38,7 @@ def sequence_loss_by_example(
         return total / (add_n(list(weights)) + 1e-12) if average_across_timesteps else total
 
 
-def _cross_entropy(labels: Any, logits: Any) -> Tensor:
+def _cross_entropy(labels: Any, logits: TensorLike) -> Tensor:
     return sparse_softmax_cross_entropy_with_logits(labels=reshape(labels, [-1]), logits=logits)
 
 

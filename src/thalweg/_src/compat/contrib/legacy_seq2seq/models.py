@@ -73,7 +73,7 @@ def embedding_rnn_seq2seq(
     num_encoder_symbols: int,
     num_decoder_symbols: int,
     embedding_size: int,
-    output_projection: Any = None,
+    output_projection: object = None,
     feed_previous: TensorLike = False,
     dtype: DTypeLike | None = None,
     scope: str | VariableScope | None = None,
@@ -109,7 +109,7 @@ def embedding_tied_rnn_seq2seq(
     num_symbols: int,
     embedding_size: int,
     num_decoder_symbols: int | None = None,
-    output_projection: Any = None,
+    output_projection: object = None,
     feed_previous: TensorLike = False,
     dtype: DTypeLike | None = None,
     scope: str | VariableScope | None = None,
@@ -139,7 +139,7 @@ def embedding_attention_seq2seq(
     num_decoder_symbols: int,
     embedding_size: int,
     num_heads: int = 1,
-    output_projection: Any = None,
+    output_projection: object = None,
     feed_previous: TensorLike = False,
     dtype: DTypeLike | None = None,
     scope: str | VariableScope | None = None,
@@ -174,13 +174,13 @@ def embedding_attention_seq2seq(
         return _decoded(decode, feed_previous, state)
 
 
-def _dtype_of(scope: Any, dtype: Any) -> Any:
+def _dtype_of(scope: Any, dtype: DTypeLike | None) -> Any:
     if dtype is not None:
         scope.set_dtype(dtype)
     return scope.dtype
 
 
-def _decoded(decode: Callable[[bool, bool], Decoded], feed_previous: Any, like: Any) -> Decoded:
+def _decoded(decode: Callable[[bool, bool], Decoded], feed_previous: Any, like: object) -> Decoded:
     """Builds the decoder with or without `feed_previous`; if it is a tensor, both, with the same variables."""
     if isinstance(feed_previous, bool):
         return decode(feed_previous, True)

@@ -24,7 +24,7 @@ from thalweg._src.training.nn.metrics.state import Result, metric
 def _streaming(function: Callable[..., Result], name: str = "") -> Callable[..., Result]:
     """Returns a metric with predictions before labels, public as `streaming_` and the name, by default its own."""
 
-    def turned(predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> Result:
+    def turned(predictions: TensorLike, labels: TensorLike, *args: Any, **kwargs: Any) -> Result:
         return function(labels, predictions, *args, **kwargs)
 
     public = f"streaming_{name or function.__name__}"

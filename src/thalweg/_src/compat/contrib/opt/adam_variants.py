@@ -12,14 +12,17 @@ from thalweg._src.graph.ops.cast import cast
 from thalweg._src.graph.ops.math import abs as absolute, maximum, multiply, sqrt, square
 from thalweg._src.graph.ops.state import resource_scatter_add, resource_scatter_sub, resource_scatter_update
 from thalweg._src.graph.scopes import colocate_with, control_dependencies
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.training.optimizers.optimizers import AdamOptimizer
+from thalweg._src.training.variables.variables import Variable
 
 
-def _rows(variable: Any, indices: Any) -> Any:
+def _rows(variable: Any, indices: TensorLike) -> Any:
     return variable.sparse_read(indices)
 
 
-def _set_rows(variable: Any, indices: Any, rows: Any) -> Any:
+def _set_rows(variable: Any, indices: TensorLike, rows: Any) -> Any:
     return resource_scatter_update.operation(variable._handle, indices, rows)
 
 
@@ -30,7 +33,7 @@ class LazyAdamOptimizer(AdamOptimizer):
     The cost of a step is proportional to its rows; the results differ slightly from those of Adam.
     """
 
-    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+    def _resource_apply_sparse(self, grad: Tensor, handle: Variable, indices: TensorLike) -> Any:
         beta1_power, beta2_power, lr, beta1, beta2, epsilon = self._numbers(grad.dtype)
         rate = lr * sqrt(1 - beta2_power) / (1 - beta1_power)
         m, v = self.get_slot(handle, "m"), self.get_slot(handle, "v")
@@ -45,7 +48,7 @@ class LazyAdamOptimizer(AdamOptimizer):
 class NadamOptimizer(AdamOptimizer):
     """Adam with Nesterov momentum."""
 
-    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: Variable) -> Any:
         return training.resource_apply_adam.operation(
             handle._handle,
             self.get_slot(handle, "m")._handle,
@@ -56,7 +59,7 @@ class NadamOptimizer(AdamOptimizer):
             use_nesterov=True,
         )
 
-    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+    def _resource_apply_sparse(self, grad: Tensor, handle: Variable, indices: TensorLike) -> Any:
         """Returns the update of some rows; the moments of all rows decay."""
         beta1_power, beta2_power, lr, beta1, beta2, epsilon = self._numbers(grad.dtype)
         rate = lr * sqrt(1 - beta2_power) / (1 - beta1_power)
@@ -67,7 +70,7 @@ class NadamOptimizer(AdamOptimizer):
         step = rate * mean / (sqrt(square_mean) + epsilon)
         return resource_scatter_sub.operation(handle._handle, indices, step)
 
-    def _decayed_rows(self, moment: Any, beta: Any, indices: Any, rows: Any) -> Any:
+    def _decayed_rows(self, moment: Any, beta: Any, indices: TensorLike, rows: Any) -> Any:
         """Decays a moment, adds to some of its rows, and returns these rows."""
         decayed = moment.assign(multiply(moment.value(), beta), use_locking=self._use_locking, read_value=False)
         with control_dependencies([decayed]):
@@ -105,7 +108,7 @@ class AdaMaxOptimizer(AdamOptimizer):
             self._zeros_slot(v, "m", self._name)
             self._zeros_slot(v, "v", self._name)
 
-    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: Variable) -> Any:
         return training.resource_apply_ada_max.operation(
             handle._handle,
             self.get_slot(handle, "m")._handle,
@@ -115,7 +118,7 @@ class AdaMaxOptimizer(AdamOptimizer):
             use_locking=self._use_locking,
         )
 
-    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+    def _resource_apply_sparse(self, grad: Tensor, handle: Variable, indices: TensorLike) -> Any:
         beta1_power, lr, beta1, beta2, epsilon = self._numbers(grad.dtype)
         m, v = self.get_slot(handle, "m"), self.get_slot(handle, "v")
         mean = beta1 * _rows(m, indices) + (1 - beta1) * grad

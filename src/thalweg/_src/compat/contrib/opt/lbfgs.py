@@ -78,7 +78,7 @@ class LBFGSOptimizer(Optimizer):
         self,
         loss: TensorLike | Callable[[], TensorLike],
         global_step: Variable | None = None,
-        var_list: Any = None,
+        var_list: object = None,
         gate_gradients: int = Optimizer.GATE_OP,
         aggregation_method: int | None = None,
         colocate_gradients_with_ops: bool = False,

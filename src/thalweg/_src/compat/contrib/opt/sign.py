@@ -13,6 +13,7 @@ from thalweg._src.graph.ops.cast import cast
 from thalweg._src.graph.ops.math import exp, multiply, sign
 from thalweg._src.graph.ops.state import resource_scatter_add, resource_scatter_sub
 from thalweg._src.graph.scopes import control_dependencies
+from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.training.optimizers.optimizer import Optimizer
 from thalweg._src.training.variables.variables import Variable
@@ -55,11 +56,11 @@ class _SignOptimizer(Optimizer):
         self._lr_t = self._as_tensor(self._lr, "learning_rate")
         self._beta_t = self._as_tensor(self._beta, "beta")
 
-    def _weighted(self, agreement: Any) -> Any:
+    def _weighted(self, agreement: object) -> Any:
         """Returns the factor of the gradient for a decayed sign product."""
         raise NotImplementedError(f"{type(self).__name__} defines no factor of the gradient")
 
-    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+    def _resource_apply_sparse(self, grad: Tensor, handle: Variable, indices: TensorLike) -> Any:
         """Returns the update of some rows; the momentum of all rows decays."""
         m, beta = self.get_slot(handle, "m"), cast(self._beta_t, grad.dtype)
         decayed = m.assign(multiply(m.value(), beta), use_locking=self._use_locking, read_value=False)
@@ -100,7 +101,7 @@ class AddSignOptimizer(_SignOptimizer):
     def _weighted(self, agreement: Any) -> Any:
         return agreement + cast(self._alpha_t, agreement.dtype)
 
-    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: Variable) -> Any:
         numbers = (self._lr_t, self._alpha_t, self._sign_decay_t, self._beta_t)
         return training.resource_apply_add_sign.operation(
             handle._handle,
@@ -140,7 +141,7 @@ class PowerSignOptimizer(_SignOptimizer):
     def _weighted(self, agreement: Any) -> Any:
         return exp(agreement * cast(self._logbase_t, agreement.dtype))
 
-    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: Variable) -> Any:
         numbers = (self._lr_t, self._logbase_t, self._sign_decay_t, self._beta_t)
         return training.resource_apply_power_sign.operation(
             handle._handle,

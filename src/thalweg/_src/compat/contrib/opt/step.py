@@ -15,6 +15,7 @@ from thalweg._src.graph.ops.math import pow
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.training.optimizers.optimizers import AdagradOptimizer, AdamOptimizer
+from thalweg._src.training.variables.variables import Variable
 
 
 @export("contrib.opt.AdamGSOptimizer")
@@ -79,7 +80,7 @@ class RegAdagradOptimizer(AdagradOptimizer):
         finally:
             self._should_update_slots = before
 
-    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: Variable) -> Any:
         return training.resource_apply_adagrad.operation(
             handle._handle,
             self.get_slot(handle, "accumulator")._handle,
@@ -89,7 +90,7 @@ class RegAdagradOptimizer(AdagradOptimizer):
             update_slots=self._should_update_slots,
         )
 
-    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+    def _resource_apply_sparse(self, grad: Tensor, handle: Variable, indices: TensorLike) -> Any:
         return training.resource_sparse_apply_adagrad.operation(
             handle._handle,
             self.get_slot(handle, "accumulator")._handle,

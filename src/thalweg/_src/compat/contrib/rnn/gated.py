@@ -161,7 +161,7 @@ class UGRNNCell(RNNCell):
         self._forget_bias = forget_bias
         self._activation = activation_of(activation)
 
-    def call(self, inputs: TensorLike, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: object) -> Any:
         """Runs one step."""
         with variable_scope(get_variable_scope(), initializer=self._initializer):
             gate, candidate = split(linear([inputs, state], 2 * self._num_units), 2, axis=1)
@@ -199,7 +199,7 @@ class IntersectionRNNCell(RNNCell):
         self._forget_bias = forget_bias
         self._y_activation = activation_of(y_activation)
 
-    def call(self, inputs: Tensor, state: Any) -> Any:
+    def call(self, inputs: Tensor, state: object) -> Any:
         """Runs one step."""
         with variable_scope(get_variable_scope(), initializer=self._initializer):
             if inputs.shape[1].value != self._num_units:

@@ -158,7 +158,7 @@ class GridLSTMCell(RNNCell):
             return self._state_tuple_type(*[self._num_units] * len(self._state_tuple_type._fields))
         return 2 * self._num_units * sum(self._blocks)
 
-    def call(self, inputs: TensorLike, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: object) -> Any:
         """Runs one step."""
         outputs: list[Any] = []
         states: list[Any] = []
@@ -240,7 +240,7 @@ class GridLSTMCell(RNNCell):
         }
         return {"freq": weights["freq"], "time": weights.get("time", weights["freq"])}
 
-    def _memory(self, gates: Any, c: Any, memories: Any, peepholes: Any) -> Any:
+    def _memory(self, gates: Any, c: object, memories: Any, peepholes: Any) -> Any:
         i, j = gates[0], gates[1]
         write = sigmoid(_seen(i, "I", memories, peepholes))
         if self._coupled:
@@ -277,7 +277,7 @@ class BidirectionalGridLSTMCell(GridLSTMCell):
         super().__init__(**arguments)
         self._backward_slice_offset = int(backward_slice_offset)
 
-    def call(self, inputs: TensorLike, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: object) -> Any:
         """Runs one step."""
         outputs: list[Any] = []
         states: list[Any] = []

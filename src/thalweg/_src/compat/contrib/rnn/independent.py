@@ -35,7 +35,7 @@ class _IndependentCell(UnitsCell):
         self._kernel_initializer = initializer_of(kernel_initializer)
         self._bias_initializer = initializer_of(bias_initializer)
 
-    def _weights(self, input_shape: Any, prefix: str, gates: int, bias: Any) -> tuple[Any, Any, Any]:
+    def _weights(self, input_shape: Any, prefix: str, gates: int, bias: object) -> tuple[Any, Any, Any]:
         """Creates the input weights, the recurrent weights and the bias of some gates."""
         width = gates * self._num_units
         depth = self._input_depth(input_shape)
@@ -70,7 +70,7 @@ class IndRNNCell(_IndependentCell):
         self._all = self._weights(input_shape, "", 1, Zeros())
         self.built = True
 
-    def call(self, inputs: TensorLike, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: object) -> Any:
         """Runs one step."""
         output = self._activation(_mixed(inputs, state, self._all))
         return output, output
@@ -86,7 +86,7 @@ class IndyGRUCell(_IndependentCell):
         self._candidate = self._weights(input_shape, "candidate/", 1, Zeros())
         self.built = True
 
-    def call(self, inputs: TensorLike, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: object) -> Any:
         """Runs one step."""
         reset, update = split(sigmoid(_mixed(inputs, state, self._gates, 2)), 2, axis=1)
         candidate = self._activation(_mixed(inputs, reset * state, self._candidate))
@@ -142,7 +142,7 @@ class SRUCell(_IndependentCell):
         self._bias = self.add_variable("bias", [2 * units], initializer=Zeros())
         self.built = True
 
-    def call(self, inputs: TensorLike, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: object) -> Any:
         """Runs one step."""
         candidate, forget, reset, highway = split(matmul(inputs, self._kernel), 4, axis=1)
         forget, reset = split(sigmoid(bias_add(concat([forget, reset], 1), self._bias)), 2, axis=1)

@@ -29,7 +29,7 @@ from thalweg._src.training.variables.variable_scope import ReuseMode, get_variab
 
 
 def linear(
-    args: Any,
+    args: object,
     output_size: int,
     bias: bool = True,
     bias_initializer: Any = None,
@@ -87,7 +87,7 @@ class InputProjectionWrapper(_CellWrapper):
         self._num_proj = num_proj
         self._activation = activation_of(activation)
 
-    def call(self, inputs: TensorLike, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: object) -> Any:
         """Runs one step."""
         projected = linear(inputs, self._num_proj)
         return self._cell(projected if self._activation is None else self._activation(projected), state)
@@ -117,7 +117,7 @@ class OutputProjectionWrapper(_CellWrapper):
         self._output_size = output_size
         self._activation = activation_of(activation)
 
-    def call(self, inputs: TensorLike, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: object) -> Any:
         """Runs one step."""
         output, state = self._cell(inputs, state)
         projected = linear(output, self._output_size)
@@ -151,7 +151,7 @@ class EmbeddingWrapper(_CellWrapper):
         self._embedding_size = embedding_size
         self._initializer = initializer
 
-    def call(self, inputs: TensorLike, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: object) -> Any:
         """Runs one step."""
         with device("/cpu:0"):
             root = math.sqrt(3)  # gives a variance of one

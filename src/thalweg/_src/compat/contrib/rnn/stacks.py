@@ -15,7 +15,7 @@ from thalweg._src.training.nn.rnn.static import static_bidirectional_rnn
 from thalweg._src.training.variables.variable_scope import VariableScope, variable_scope
 
 
-def _require_layers(cells_fw: Any, cells_bw: Any, states_fw: Any, states_bw: Any) -> None:
+def _require_layers(cells_fw: Any, cells_bw: Any, states_fw: object, states_bw: object) -> None:
     for name, cells in (("cells_fw", cells_fw), ("cells_bw", cells_bw)):
         if not isinstance(cells, list) or not cells:
             raise ValueError(f"{name}: expected a list with a cell or more, received {cells!r}")
@@ -30,7 +30,7 @@ def _require_layers(cells_fw: Any, cells_bw: Any, states_fw: Any, states_bw: Any
 def stack_bidirectional_dynamic_rnn(
     cells_fw: Sequence[RNNCell],
     cells_bw: Sequence[RNNCell],
-    inputs: Any,
+    inputs: object,
     initial_states_fw: Any = None,
     initial_states_bw: Any = None,
     dtype: DTypeLike | None = None,
@@ -73,7 +73,7 @@ def stack_bidirectional_dynamic_rnn(
 def stack_bidirectional_rnn(
     cells_fw: Sequence[RNNCell],
     cells_bw: Sequence[RNNCell],
-    inputs: Any,
+    inputs: object,
     initial_states_fw: Any = None,
     initial_states_bw: Any = None,
     dtype: DTypeLike | None = None,

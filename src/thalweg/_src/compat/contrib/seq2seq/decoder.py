@@ -52,11 +52,11 @@ class Decoder:
         """Returns (finished, first inputs, initial state)."""
         raise NotImplementedError
 
-    def step(self, time: Tensor, inputs: Any, state: Any, name: str | None = None) -> Any:
+    def step(self, time: Tensor, inputs: object, state: object, name: str | None = None) -> Any:
         """Returns (outputs, next state, next inputs, finished)."""
         raise NotImplementedError
 
-    def finalize(self, outputs: Any, final_state: Any, sequence_lengths: TensorLike) -> Any:
+    def finalize(self, outputs: object, final_state: object, sequence_lengths: TensorLike) -> Any:
         """Returns the final (outputs, state)."""
         raise NotImplementedError
 
@@ -111,7 +111,7 @@ class BasicDecoder(Decoder):
         """Returns (finished, first inputs, initial state)."""
         return (*self._helper.initialize(), self._initial_state)
 
-    def step(self, time: Tensor, inputs: Any, state: Any, name: str | None = None) -> Any:
+    def step(self, time: Tensor, inputs: object, state: Any, name: str | None = None) -> Any:
         """Runs the cell, samples, and gets the next inputs from the helper."""
         with name_scope(name, "BasicDecoderStep", [time]):
             outputs, state = self._cell(inputs, state)
@@ -134,7 +134,7 @@ def output_size_of(cell: Any, output_layer: Any) -> Any:
     return nest.map_structure(lambda dims: dims[1:], output_layer.compute_output_shape(sizes))
 
 
-def _listed(size: Any) -> Any:
+def _listed(size: object) -> Any:
     return [size] if isinstance(size, int) else size
 
 
@@ -177,7 +177,9 @@ def dynamic_decode(
         ]
         zeros = [zeros_of(batch, size, kind) for size, kind in zip(sizes, kinds)] if impute_finished else None
 
-        def step(time: Tensor, arrays: Any, state: Any, inputs: Any, finished: Any, lengths: Any) -> tuple[Any, ...]:
+        def step(
+            time: Tensor, arrays: Any, state: Any, inputs: Any, finished: Any, lengths: TensorLike
+        ) -> tuple[Any, ...]:
             outputs, after, following, over = decoder.step(time, inputs, state)
             over = over if decoder.tracks_own_finished else logical_or(over, finished)
             lengths = where(logical_not(finished), fill(shape(lengths), time + 1), lengths)
@@ -206,11 +208,11 @@ def dynamic_decode(
         return outputs, state, lengths
 
 
-def _as_tensor(value: Any) -> Any:
+def _as_tensor(value: object) -> Any:
     return value if isinstance(value, TensorArray) else convert_to_tensor(value)
 
 
-def _where_finished(finished: Any, before: Any, after: Any) -> Any:
+def _where_finished(finished: Any, before: object, after: object) -> Any:
     def choose(old: Any, new: Any) -> Any:
         if isinstance(old, TensorArray) or old.dims == ():
             return new

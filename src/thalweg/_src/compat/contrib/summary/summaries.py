@@ -23,11 +23,11 @@ from thalweg._src.training.variables.global_step import get_or_create_global_ste
 _RED = (255, 0, 0, 255)
 
 
-def _step(step: Any) -> Tensor:
+def _step(step: object) -> Tensor:
     return convert_to_tensor(get_or_create_global_step() if step is None else step, dtypes.int64)
 
 
-def _record(name: str, tensor: Any, family: str | None, write: Callable[[Tensor, str, str], Operation]) -> Any:
+def _record(name: str, tensor: TensorLike, family: str | None, write: Callable[[Tensor, str, str], Operation]) -> Any:
     """Adds a summary in the current name scope, written where summaries are recorded."""
     handle = handle_of(DEFAULTS.writer)
     if handle is None:
@@ -51,7 +51,7 @@ def _record(name: str, tensor: Any, family: str | None, write: Callable[[Tensor,
 
 @export("contrib.summary.generic")
 def generic(
-    name: str, tensor: TensorLike, metadata: Any = None, family: str | None = None, step: TensorLike | None = None
+    name: str, tensor: TensorLike, metadata: object = None, family: str | None = None, step: TensorLike | None = None
 ) -> Any:
     """Writes a summary of any tensor, with the metadata of a TensorBoard plugin."""
 

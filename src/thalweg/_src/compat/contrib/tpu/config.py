@@ -58,10 +58,10 @@ class TPUConfig(_Fields):
         iterations_per_loop: int = 2,
         num_shards: int | None = None,
         num_cores_per_replica: int | None = None,
-        per_host_input_for_training: Any = True,
+        per_host_input_for_training: object = True,
         tpu_job_name: str | None = None,
         initial_infeed_sleep_secs: int | None = None,
-        input_partition_dims: Any = None,
+        input_partition_dims: object = None,
         eval_training_input_configuration: int = InputPipelineConfig.PER_HOST_V1,
         experimental_host_call_every_n_steps: int = 1,
     ) -> TPUConfig:
@@ -91,12 +91,12 @@ class TPUConfig(_Fields):
         )
 
 
-def _require_positive(name: str, value: Any) -> None:
+def _require_positive(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
         raise ValueError(f"{name}: expected a positive integer, received {value!r}")
 
 
-def _check_partitions(dims: Any, cores: int | None, place: Any) -> None:
+def _check_partitions(dims: object, cores: int | None, place: object) -> None:
     if not isinstance(dims, list) or len(dims) > 2:
         raise ValueError(
             f"input_partition_dims: expected a list of the partitions of features and labels, received {dims!r}"

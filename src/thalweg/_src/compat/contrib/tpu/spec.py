@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from thalweg._src.base.export import export
 from thalweg._src.compat.contrib.summary.writers import SummaryWriter, flush, summary_writer_initializer_op
 from thalweg._src.estimator.spec import EstimatorSpec, checked_hooks
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook
 
 
@@ -50,13 +51,13 @@ class TPUEstimatorSpec(_Fields):
     def __new__(
         cls,
         mode: str,
-        predictions: Any = None,
-        loss: Any = None,
-        train_op: Any = None,
-        eval_metrics: Any = None,
+        predictions: TensorLike | None = None,
+        loss: object = None,
+        train_op: object = None,
+        eval_metrics: object = None,
         export_outputs: Mapping[str, Any] | None = None,
         scaffold_fn: Callable[[], Any] | None = None,
-        host_call: Any = None,
+        host_call: object = None,
         training_hooks: Sequence[SessionRunHook] | None = None,
         evaluation_hooks: Sequence[SessionRunHook] | None = None,
         prediction_hooks: Sequence[SessionRunHook] | None = None,
@@ -96,7 +97,7 @@ class TPUEstimatorSpec(_Fields):
         )
 
 
-def _check_call(what: str, call: Any) -> None:
+def _check_call(what: str, call: object) -> None:
     """Raises unless a call of the host is None, or a function with arguments that it takes."""
     if call is None:
         return
@@ -131,7 +132,7 @@ class _HostCallHook(SessionRunHook):
         self._open = summary_writer_initializer_op()
         self._flush = [flush(SummaryWriter(op.inputs[0])) for op in self._open]
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: Any, coord: object) -> None:
         session.run(self._open)
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:

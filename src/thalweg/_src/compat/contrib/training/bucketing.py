@@ -29,7 +29,7 @@ from thalweg._src.training.input.queues import FIFOQueue, PaddingFIFOQueue
 _ENDS = (errors.OutOfRangeError, errors.CancelledError)
 
 
-def _for_each_bucket(value: Any, count: int, what: str) -> list[Any]:
+def _for_each_bucket(value: object, count: int, what: str) -> list[Any]:
     values = list(value) if isinstance(value, list | tuple) else [value] * count
     if len(values) != count:
         raise ValueError(f"{what}: expected one for each of the {count} buckets, received {len(values)}")

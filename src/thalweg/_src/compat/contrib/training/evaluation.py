@@ -56,7 +56,7 @@ class StopAfterNEvalsHook(SessionRunHook):
         self._log_progress = log_progress
         self._completed: Any = None
 
-    def _set_evals_completed_tensor(self, updated_eval_step: Any) -> None:
+    def _set_evals_completed_tensor(self, updated_eval_step: object) -> None:
         self._completed = updated_eval_step
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
@@ -141,12 +141,12 @@ def evaluate_once(
     checkpoint_path: PathLike,
     master: str = "",
     scaffold: Scaffold | None = None,
-    eval_ops: Any = None,
+    eval_ops: object = None,
     feed_dict: dict[Any, Any] | None = None,
-    final_ops: Any = None,
+    final_ops: object = None,
     final_ops_feed_dict: dict[Any, Any] | None = None,
     hooks: Sequence[SessionRunHook] | None = None,
-    config: Any = None,
+    config: object = None,
 ) -> Any:
     """Restores a checkpoint, runs operations until a hook or the end of the input, and returns the final values."""
     evaluation = _Evaluation(scaffold, eval_ops, feed_dict, hooks, final_ops, final_ops_feed_dict)
@@ -158,13 +158,13 @@ def evaluate_repeatedly(
     checkpoint_dir: PathLike,
     master: str = "",
     scaffold: Scaffold | None = None,
-    eval_ops: Any = None,
+    eval_ops: object = None,
     feed_dict: dict[Any, Any] | None = None,
-    final_ops: Any = None,
+    final_ops: object = None,
     final_ops_feed_dict: dict[Any, Any] | None = None,
     eval_interval_secs: float = 60,
     hooks: Sequence[SessionRunHook] | None = None,
-    config: Any = None,
+    config: object = None,
     max_number_of_evaluations: int | None = None,
     timeout: float | None = None,
     timeout_fn: Callable[[], bool] | None = None,
@@ -188,16 +188,16 @@ def slim_evaluate_once(
     checkpoint_path: PathLike,
     logdir: PathLike,
     num_evals: int | None = 1,
-    initial_op: Any = None,
+    initial_op: object = None,
     initial_op_feed_dict: dict[Any, Any] | None = None,
-    eval_op: Any = None,
+    eval_op: object = None,
     eval_op_feed_dict: dict[Any, Any] | None = None,
-    final_op: Any = None,
+    final_op: object = None,
     final_op_feed_dict: dict[Any, Any] | None = None,
-    summary_op: Any = _USE_DEFAULT,
+    summary_op: object = _USE_DEFAULT,
     summary_op_feed_dict: dict[Any, Any] | None = None,
-    variables_to_restore: Any = None,
-    session_config: Any = None,
+    variables_to_restore: object = None,
+    session_config: object = None,
     hooks: Sequence[SessionRunHook] | None = None,
 ) -> Any:
     """Evaluates one checkpoint over a number of batches and writes summaries."""
@@ -220,19 +220,19 @@ def slim_evaluation_loop(
     checkpoint_dir: PathLike,
     logdir: PathLike,
     num_evals: int | None = 1,
-    initial_op: Any = None,
+    initial_op: object = None,
     initial_op_feed_dict: dict[Any, Any] | None = None,
     init_fn: Callable[..., Any] | None = None,
-    eval_op: Any = None,
+    eval_op: object = None,
     eval_op_feed_dict: dict[Any, Any] | None = None,
-    final_op: Any = None,
+    final_op: object = None,
     final_op_feed_dict: dict[Any, Any] | None = None,
-    summary_op: Any = _USE_DEFAULT,
+    summary_op: object = _USE_DEFAULT,
     summary_op_feed_dict: dict[Any, Any] | None = None,
-    variables_to_restore: Any = None,
+    variables_to_restore: object = None,
     eval_interval_secs: float = 60,
     max_number_of_evaluations: int | None = None,
-    session_config: Any = None,
+    session_config: object = None,
     timeout: float | None = None,
     timeout_fn: Callable[[], bool] | None = None,
     hooks: Sequence[SessionRunHook] | None = None,
@@ -255,7 +255,7 @@ def slim_evaluation_loop(
     )
 
 
-def _slim_scaffold(initial_op: Any, feeds: Any, variables: Any, init_fn: Any = None) -> Scaffold:
+def _slim_scaffold(initial_op: Any, feeds: Any, variables: object, init_fn: Any = None) -> Scaffold:
     saver = None if variables is None else Saver(variables)
     return Scaffold(init_op=initial_op, init_feed_dict=feeds, init_fn=init_fn, saver=saver)
 

@@ -57,7 +57,7 @@ def _require_new(name: str, results: dict[str, Any]) -> None:
         raise ValueError(f"Multiple assignments to variable {name!r}")
 
 
-def _set_element(name: str, index: int, value: Any, results: dict[str, Any]) -> None:
+def _set_element(name: str, index: int, value: object, results: dict[str, Any]) -> None:
     elements = results.setdefault(name, {})
     if not isinstance(elements, dict) or index in elements:
         raise ValueError(f"Multiple assignments to variable '{name}[{index}]'")
@@ -106,7 +106,7 @@ class HParams:
         for name, value in kwargs.items():
             self.add_hparam(name, value)
 
-    def add_hparam(self, name: str, value: Any) -> None:
+    def add_hparam(self, name: str, value: object) -> None:
         """Adds a hyperparameter, with the type of its value."""
         if getattr(self, name, None) is not None:
             raise ValueError(f"Hyperparameter name is reserved: {name}")
@@ -118,7 +118,7 @@ class HParams:
             self._hparam_types[name] = (type(value), False)
         setattr(self, name, value)
 
-    def set_hparam(self, name: str, value: Any) -> None:
+    def set_hparam(self, name: str, value: object) -> None:
         """Sets the value of a hyperparameter; it must have its type."""
         kind, many = self._hparam_types[name]
         kind = None if kind is type(None) else kind
@@ -159,7 +159,7 @@ class HParams:
         """Overrides hyperparameters by a JSON object."""
         return self.override_from_dict(json.loads(values_json))
 
-    def set_model_structure(self, model_structure: Any) -> None:
+    def set_model_structure(self, model_structure: object) -> None:
         """Stores an object that describes the structure of the model."""
         self._model_structure = model_structure
 

@@ -19,6 +19,7 @@ from thalweg._src.graph.ops.constants import constant
 from thalweg._src.graph.ops.control import group
 from thalweg._src.graph.ops.math import floormod
 from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.training.checkpoint.saver import Saver
 from thalweg._src.training.nn.summaries import merge_all
 from thalweg._src.training.observe.timeline import Timeline
@@ -74,7 +75,7 @@ def train(
 
 
 @export("contrib.slim.learning.train_step")
-def train_step(sess: Any, train_op: Any, global_step: Any, train_step_kwargs: dict[str, Any]) -> tuple[Any, Any]:
+def train_step(sess: Any, train_op: Any, global_step: TensorLike, train_step_kwargs: dict[str, Any]) -> tuple[Any, Any]:
     """Runs one training step; returns the loss, and whether to stop.
 
     The tensors `should_stop`, `should_log` and `should_trace` in the dictionary control the step; a trace is written to
@@ -108,7 +109,7 @@ def _save_trace(train_step_kwargs: dict[str, Any], metadata: Any, step: int) -> 
 
 @export("contrib.slim.learning.train")
 def slim_train(
-    train_op: Any,
+    train_op: object,
     logdir: PathLike | None,
     train_step_fn: Callable[..., tuple[Any, Any]] = train_step,
     train_step_kwargs: Any = _USE_DEFAULT,
@@ -116,20 +117,20 @@ def slim_train(
     graph: Graph | None = None,
     master: str = "",
     is_chief: bool = True,
-    global_step: Any = None,
+    global_step: TensorLike | None = None,
     number_of_steps: int | None = None,
-    init_op: Any = _USE_DEFAULT,
+    init_op: object = _USE_DEFAULT,
     init_feed_dict: dict[Any, Any] | None = None,
-    local_init_op: Any = _USE_DEFAULT,
+    local_init_op: object = _USE_DEFAULT,
     init_fn: Callable[[Any], Any] | None = None,
-    ready_op: Any = _USE_DEFAULT,
-    summary_op: Any = _USE_DEFAULT,
+    ready_op: object = _USE_DEFAULT,
+    summary_op: object = _USE_DEFAULT,
     save_summaries_secs: float = 600,
     summary_writer: Any = _USE_DEFAULT,
     startup_delay_steps: int = 0,
-    saver: Any = None,
+    saver: object = None,
     save_interval_secs: float = 600,
-    sync_optimizer: Any = None,
+    sync_optimizer: object = None,
     session_config: Any = None,
     session_wrapper: Callable[[Any], Any] | None = None,
     trace_every_n_steps: int | None = None,
@@ -194,7 +195,13 @@ def slim_train(
 
 
 def _check_slim_arguments(
-    train_op: Any, logdir: Any, summary_op: Any, saver: Any, trace: Any, sync_optimizer: Any, number_of_steps: Any
+    train_op: object,
+    logdir: object,
+    summary_op: object,
+    saver: object,
+    trace: object,
+    sync_optimizer: object,
+    number_of_steps: Any,
 ) -> None:
     if train_op is None:
         raise ValueError("train_op cannot be None.")
@@ -214,7 +221,7 @@ def _check_slim_arguments(
         raise ValueError("`number_of_steps` must be either None or a positive number.")
 
 
-def _default_kwargs(step: Any, number_of_steps: Any, log_every: int, trace_every: int | None, logdir: Any) -> Any:
+def _default_kwargs(step: object, number_of_steps: object, log_every: int, trace_every: int | None, logdir: Any) -> Any:
     """Returns the arguments of the default step function: when to stop, to log, and to trace."""
     with name_scope("train_step"):
         chosen = {"should_stop": greater_equal(step, number_of_steps) if number_of_steps else constant(False)}
@@ -226,7 +233,7 @@ def _default_kwargs(step: Any, number_of_steps: Any, log_every: int, trace_every
     return chosen
 
 
-def _as_list(values: Any) -> list[Any]:
+def _as_list(values: object) -> list[Any]:
     if values is None:
         return []
     return list(values) if isinstance(values, list | tuple) else [values]

@@ -111,7 +111,7 @@ class BoundingBox(ItemHandler):
         return transpose(concat([expand_dims(_values(side), 0) for side in sides], 0))
 
 
-def _values(tensor: Any) -> Any:
+def _values(tensor: TensorLike) -> Any:
     return tensor.values if isinstance(tensor, Sparse) else tensor
 
 

@@ -102,7 +102,7 @@ class ParallelReader:
 @export("contrib.slim.parallel_reader.parallel_read")
 def parallel_read(
     data_sources: Any,
-    reader_class: Any,
+    reader_class: object,
     num_epochs: int | None = None,
     num_readers: int = 4,
     reader_kwargs: Mapping[str, Any] | None = None,

@@ -40,7 +40,7 @@ def alexnet_v2(
     inputs: TensorLike,
     num_classes: int = 1000,
     is_training: TensorLike = True,
-    dropout_keep_prob: Any = 0.5,
+    dropout_keep_prob: TensorLike = 0.5,
     spatial_squeeze: bool = True,
     scope: str | VariableScope = "alexnet_v2",
 ) -> tuple[Any, dict[str, Any]]:

@@ -23,6 +23,7 @@ from thalweg._src.graph.ops import nn
 from thalweg._src.graph.ops.concat import concat
 from thalweg._src.graph.ops.reshape import squeeze
 from thalweg._src.graph.scopes import GraphKeys
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.training.variables.initializers import TruncatedNormal
 from thalweg._src.training.variables.variable_scope import variable_scope
 
@@ -38,7 +39,7 @@ def thinned(depth_multiplier: float, min_depth: int) -> Callable[[int], int]:
 
 
 def build(
-    net: Any,
+    net: object,
     table: Table,
     final_endpoint: str,
     end_points: dict[str, Any],
@@ -69,7 +70,7 @@ def build(
 
 
 def _branch(
-    net: Any,
+    net: object,
     branch: str,
     depth: Callable[[int], int],
     strided_padding: str,
@@ -90,7 +91,7 @@ def _branch(
     return net
 
 
-def _layer(net: Any, text: str, depth: Callable[[int], int], deviation: float | None) -> Any:
+def _layer(net: object, text: str, depth: Callable[[int], int], deviation: float | None) -> Any:
     scope, *words = text.split()
     options: dict[str, Any] = {"scope": scope}
     match = _KERNEL.search(scope)
@@ -124,7 +125,12 @@ def reduced_kernel(net: Any, kernel: list[int]) -> list[int]:
 
 
 def classified(
-    net: Any, num_classes: int, dropout_keep_prob: Any, spatial_squeeze: bool, scopes: tuple[str, str], **options: Any
+    net: Any,
+    num_classes: int,
+    dropout_keep_prob: object,
+    spatial_squeeze: bool,
+    scopes: tuple[str, str],
+    **options: Any,
 ) -> tuple[Any, Any]:
     """Returns the input of the last layer and its logits; scopes are those of dropout and of that layer."""
     net = dropout(net, dropout_keep_prob, scope=scopes[0])
@@ -132,7 +138,7 @@ def classified(
     return net, squeezed(logits) if spatial_squeeze else logits
 
 
-def squeezed(logits: Any) -> Any:
+def squeezed(logits: TensorLike) -> Any:
     """Returns logits without their spatial dimensions."""
     return squeeze(logits, [1, 2], name="SpatialSqueeze")
 

@@ -66,7 +66,7 @@ def inception_v1(
     inputs: TensorLike,
     num_classes: int = 1000,
     is_training: TensorLike = True,
-    dropout_keep_prob: Any = 0.8,
+    dropout_keep_prob: TensorLike = 0.8,
     prediction_fn: Callable[..., Any] = softmax,
     spatial_squeeze: bool = True,
     reuse: Any = None,

@@ -97,7 +97,7 @@ def inception_v2(
     inputs: TensorLike,
     num_classes: int = 1000,
     is_training: TensorLike = True,
-    dropout_keep_prob: Any = 0.8,
+    dropout_keep_prob: TensorLike = 0.8,
     min_depth: int = 16,
     depth_multiplier: float = 1.0,
     prediction_fn: Callable[..., Any] = softmax,

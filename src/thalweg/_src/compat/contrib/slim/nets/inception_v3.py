@@ -106,7 +106,7 @@ def inception_v3_base(
             return build(net, _MODULES, final_endpoint, end_points, depth, strided_padding="VALID")
 
 
-def _auxiliary(net: Any, num_classes: int, depth: Callable[[int], int], spatial_squeeze: bool) -> Any:
+def _auxiliary(net: object, num_classes: int, depth: Callable[[int], int], spatial_squeeze: bool) -> Any:
     """Returns the logits of the auxiliary classifier."""
     with (
         arg_scope([conv2d, max_pool2d, avg_pool2d], stride=1, padding="SAME"),
@@ -140,7 +140,7 @@ def inception_v3(
     inputs: TensorLike,
     num_classes: int = 1000,
     is_training: TensorLike = True,
-    dropout_keep_prob: Any = 0.8,
+    dropout_keep_prob: TensorLike = 0.8,
     min_depth: int = 16,
     depth_multiplier: float = 1.0,
     prediction_fn: Callable[..., Any] = softmax,

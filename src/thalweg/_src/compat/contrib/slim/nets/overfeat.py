@@ -40,7 +40,7 @@ def overfeat(
     inputs: TensorLike,
     num_classes: int = 1000,
     is_training: TensorLike = True,
-    dropout_keep_prob: Any = 0.5,
+    dropout_keep_prob: TensorLike = 0.5,
     spatial_squeeze: bool = True,
     scope: str | VariableScope = "overfeat",
 ) -> tuple[Any, dict[str, Any]]:

@@ -179,13 +179,13 @@ def of_depth(
     """Returns a network with one block for each number of units."""
 
     def resnet(
-        inputs: Any,
+        inputs: object,
         num_classes: int | None = None,
-        is_training: Any = True,
+        is_training: object = True,
         global_pool: bool = True,
         output_stride: int | None = None,
-        reuse: Any = None,
-        scope: Any = name,
+        reuse: object = None,
+        scope: object = name,
     ) -> Any:
         blocks = [
             block(f"block{number + 1}", 64 * 2**number, count, 1 if number == len(units) - 1 else 2)

@@ -41,7 +41,7 @@ def _vgg(name: str, *repetitions: int) -> Any:
         inputs: Any,
         num_classes: int = 1000,
         is_training: Any = True,
-        dropout_keep_prob: Any = 0.5,
+        dropout_keep_prob: object = 0.5,
         spatial_squeeze: bool = True,
         scope: Any = name,
     ) -> tuple[Any, dict[str, Any]]:
