@@ -142,7 +142,7 @@ class shown_errors:
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if isinstance(error, ERRORS) and not isinstance(error, click.ClickException):
             text = error.args[0] if isinstance(error, KeyError) and error.args else error
             raise click.ClickException(printable(str(text))) from error

@@ -75,7 +75,7 @@ def _shared(one: Name, other: Name) -> int:
     return len(set(one) & set(other))
 
 
-def public_names(value: Any) -> list[str]:
+def public_names(value: object) -> list[str]:
     """Returns the public names in a namespace or class."""
     names = getattr(value, "__all__", None) if isinstance(value, ModuleType) else None
     return sorted(names) if names is not None else [name for name in dir(value) if not name.startswith("_")]

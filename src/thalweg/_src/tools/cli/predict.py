@@ -129,7 +129,7 @@ def _example(row: dict[str, Any]) -> Any:
     return example
 
 
-def _give(key: str, value: Any, outdir: str | None, overwrite: bool) -> None:
+def _give(key: str, value: object, outdir: str | None, overwrite: bool) -> None:
     """Prints an output, or saves it in a folder."""
     if outdir is None:
         click.echo(printable(f"{key}:\n{value}"))

@@ -40,7 +40,7 @@ class _Seconds(click.ParamType[float]):
 
     name = "duration"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Returns the seconds of a text."""
         match = re.fullmatch(r"(\d+(?:\.\d+)?)(us|ms|s)", str(value))
         if match is None or not float(match[1]):

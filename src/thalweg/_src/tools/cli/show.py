@@ -65,7 +65,7 @@ def _keys(meta_graph: Any) -> list[str]:
     return sorted(key for key in meta_graph.signature_def if not key.startswith(_HIDDEN))
 
 
-def _key_lines(meta_graph: Any) -> Iterator[str]:
+def _key_lines(meta_graph: object) -> Iterator[str]:
     yield "Signatures of the graph:"
     for key in _keys(meta_graph):
         yield f'SignatureDef key: "{key}"'

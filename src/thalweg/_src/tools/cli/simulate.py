@@ -12,6 +12,7 @@ import click
 
 from thalweg._src.base.errors import OpError
 from thalweg._src.compiler.place.cost import CostModel, Link
+from thalweg._src.graph.graph import Graph
 from thalweg._src.runtime.session.measured_costs import measure_link
 from thalweg._src.tools.simulate.program import ProgramCosts, program_costs
 from thalweg._src.tools.simulate.report import FORMATS, draw, report
@@ -199,7 +200,7 @@ def _read_program(options: dict[str, Any], costs: CostModel | None) -> ProgramCo
     return program_costs(operation, variables, options["ps"], costs, f"/device:{options['device']}:0")
 
 
-def _train_op(graph: Any, name: str | None) -> Any:
+def _train_op(graph: Graph, name: str | None) -> Any:
     candidates = list(dict.fromkeys(graph.get_collection("train_op"))) if name is None else [name]
     if len(candidates) != 1:
         raise click.UsageError(

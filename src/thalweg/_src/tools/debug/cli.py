@@ -195,7 +195,7 @@ class _Console:
         raise SystemExit(1)
 
 
-def _indexed(value: Any, slices: str | None) -> Any:
+def _indexed(value: object, slices: str | None) -> Any:
     """Returns the part of an array that an index such as `[0, 1:3]` chooses."""
     if slices is None:
         return value

@@ -20,6 +20,7 @@ from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.tensor_proto import MakeNdarray, array_proto, shape_proto
+from thalweg._src.graph.types import TensorLike
 
 DEBUG_OP = "DebugIdentity"
 _DEVICE = "_tfdbg_device_,job_localhost,replica_0,task_0,device_CPU_0"
@@ -77,7 +78,7 @@ def load_tensor_from_event_file(event_file_path: str) -> Any:
     return MakeNdarray(values[0].tensor)
 
 
-def has_inf_or_nan(datum: Any, tensor: Any) -> bool:
+def has_inf_or_nan(datum: object, tensor: TensorLike) -> bool:
     """Returns whether a tensor of floating or complex numbers has an element that is infinite or not a number."""
     del datum  # filters take it
     value = np.asarray(tensor)
@@ -104,7 +105,7 @@ def write_dump(root: str, values: Sequence[tuple[Tensor, Any]], info: dict[str, 
     return DebugDumpDir(root)
 
 
-def _proto(tensor: Tensor, value: Any) -> Any:
+def _proto(tensor: Tensor, value: object) -> Any:
     """Returns a value as a TensorProto; numbers as bytes, without which TensorFlow takes it for uninitialized."""
     dtype = tensor.dtype.base_dtype
     if dtype is dtypes.string:

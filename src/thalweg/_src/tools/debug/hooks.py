@@ -71,7 +71,7 @@ class DumpingDebugHook(SessionRunHook):
         self._info = names_of(graph, original.fetches, original.feed_dict)
         return SessionRunArgs(self._tensors)
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(self, run_context: object, run_values: Any) -> None:
         """Writes the tensors of the step."""
         self._count += 1
         folder = tempfile.mkdtemp(prefix=f"run_{self._count:06d}_", dir=self._root)

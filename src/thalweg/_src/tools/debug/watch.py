@@ -43,7 +43,7 @@ class WatchOptions:
         return all(pattern is None or re.match(pattern, text) for pattern, text in pairs)
 
 
-def watched(graph: Graph, fetches: Any, feed_dict: Any = None, options: WatchOptions | None = None) -> list[Tensor]:
+def watched(graph: Graph, fetches: object, feed_dict: Any = None, options: WatchOptions | None = None) -> list[Tensor]:
     """Returns the tensors that a step computes, inputs first; not those in branches and loops, which may be dead."""
     flat = flatten(graph, fetches)
     feeds = [feed_tensor(graph, key) for key in expand_keys(feed_dict or ())]

@@ -64,7 +64,7 @@ class BaseDebugWrapperSession:
         self._run_count += 1
         return self._debug(fetches, feed_dict, options, run_metadata)
 
-    def _debug(self, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any) -> Any:
+    def _debug(self, fetches: object, feed_dict: object, options: object, run_metadata: object) -> Any:
         raise NotImplementedError(f"{type(self).__name__} does not say how steps are debugged")
 
     def make_callable(self, fetches: Any, feed_list: Any = None, accept_options: bool = False) -> Callable[..., Any]:
@@ -95,7 +95,7 @@ class BaseDebugWrapperSession:
         self._sess.close()
 
 
-def names_of(graph: Graph, fetches: Any, feed_dict: Any) -> dict[str, Any]:
+def names_of(graph: Graph, fetches: object, feed_dict: Any) -> dict[str, Any]:
     """Returns the names of a step's fetches and feeds."""
     flat = flatten(graph, fetches)
     feeds = [str(getattr(key, "name", key)) for key in feed_dict or ()]
@@ -103,7 +103,7 @@ def names_of(graph: Graph, fetches: Any, feed_dict: Any) -> dict[str, Any]:
     return {"fetches": names, "feeds": feeds}
 
 
-def watch_options(watch_fn: WatchFunction | None, fetches: Any, feeds: Any) -> WatchOptions | None:
+def watch_options(watch_fn: WatchFunction | None, fetches: object, feeds: object) -> WatchOptions | None:
     """Returns what a user's function says to watch: WatchOptions, or debug ops and patterns."""
     chosen = None if watch_fn is None else watch_fn(fetches, feeds)
     return WatchOptions(*chosen) if isinstance(chosen, tuple) else chosen
@@ -130,7 +130,7 @@ class DumpingDebugWrapperSession(BaseDebugWrapperSession):
         self._root = session_root
         self._watch_fn = watch_fn
 
-    def _debug(self, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any) -> Any:
+    def _debug(self, fetches: object, feed_dict: object, options: object, run_metadata: object) -> Any:
         tensors = watched(self.graph, fetches, feed_dict, watch_options(self._watch_fn, fetches, feed_dict))
         result, values = self._sess.run([fetches, tensors], feed_dict, options, run_metadata)
         folder = tempfile.mkdtemp(prefix=f"run_{self._run_count:06d}_", dir=self._root)
@@ -211,7 +211,7 @@ class LocalCLIDebugWrapperSession(BaseDebugWrapperSession):
         """Adds a filter `tensor_filter(datum, value)` for the commands `run -f` and `lt -f`."""
         self._debugger.filters[filter_name] = tensor_filter
 
-    def _debug(self, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any) -> Any:
+    def _debug(self, fetches: object, feed_dict: object, options: object, run_metadata: object) -> Any:
         info = names_of(self.graph, fetches, feed_dict)
         if not self._debugger.before(info):
             return self._sess.run(fetches, feed_dict, options, run_metadata)

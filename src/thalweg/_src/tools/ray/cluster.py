@@ -251,7 +251,7 @@ class Cluster:
                 self._failure = error
                 self._changed.notify_all()
 
-    def _handle(self, member: Member, reference: Any) -> None:
+    def _handle(self, member: Member, reference: object) -> None:
         """Handles the end of a call of an actor."""
         ray = _import_ray()
         try:

@@ -96,7 +96,7 @@ class Membership:
             member.stage = Stage.RUNNING
         return started
 
-    def end(self, member: Member, result: Any) -> None:
+    def end(self, member: Member, result: object) -> None:
         """Keeps the result of a task that has trained to its end."""
         member.stage, member.result = Stage.DONE, result
 

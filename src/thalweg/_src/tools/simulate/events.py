@@ -24,7 +24,7 @@ class Clock:
         self._calls: list[tuple[float, int, Call, Any]] = []
         self._number = 0
 
-    def after(self, seconds: float, call: Call, argument: Any) -> None:
+    def after(self, seconds: float, call: Call, argument: object) -> None:
         """Calls a function later; calls that are due at the same time keep their order."""
         self._number += 1
         heapq.heappush(self._calls, (self.now + seconds, self._number, call, argument))
@@ -58,7 +58,7 @@ class Pool:
         self._updated = 0.0
         self._work = 0.0
 
-    def add(self, work: float, done: Call, argument: Any) -> None:
+    def add(self, work: float, done: Call, argument: object) -> None:
         """Starts a job and calls a function at its end."""
         if not work or self._capacity == self._limit == math.inf:
             done(argument)
@@ -123,7 +123,7 @@ class Queue:
         self._waiting: deque[tuple[float, Call, Any]] = deque()
         self._work = 0.0
 
-    def add(self, work: float, done: Call, argument: Any) -> None:
+    def add(self, work: float, done: Call, argument: object) -> None:
         """Starts a job, or lets it wait, and calls a function at its end."""
         if not work or self._rate == self._limit == math.inf:
             done(argument)
@@ -139,7 +139,7 @@ class Queue:
         """Returns the share of the capacity that was used so far; unfinished jobs count as done."""
         return min(self._work / (self._servers * self._rate * self._clock.now), 1.0) if self._clock.now else 0.0
 
-    def _start(self, work: float, done: Call, argument: Any) -> None:
+    def _start(self, work: float, done: Call, argument: object) -> None:
         more = work / self._limit - work / self._rate
         if more > 0:
             self._clock.after(work / self._rate, self._leave, None)

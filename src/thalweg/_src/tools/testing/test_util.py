@@ -45,7 +45,7 @@ def _optional(decorate: Callable[[T], T]) -> Callable[..., Any]:
 @export("contrib.eager.run_test_in_graph_and_eager_modes")
 def run_in_graph_and_eager_modes(
     func: Any = None,
-    config: Any = None,
+    config: object = None,
     use_gpu: bool = True,
     reset_test: bool = True,
     assert_no_eager_garbage: bool = False,
@@ -92,14 +92,14 @@ build_as_function_and_v1_graph = _unchanged
 disable_xla = disable_all_xla = no_xla_auto_jit = xla_allow_fallback = _optional(_unchanged)
 
 
-def run_v1_only(reason: str = "", func: Any = None) -> Any:
+def run_v1_only(reason: str = "", func: object = None) -> Any:
     """Decorates a test that runs in TensorFlow 1 alone: it is run."""
     if callable(reason):
         return reason
     return _unchanged if func is None else func
 
 
-def run_v2_only(func: Any = None) -> Any:
+def run_v2_only(func: object = None) -> Any:
     """Decorates a test that runs in TensorFlow 2 alone: it is skipped."""
     skip = unittest.skip("needs TensorFlow 2 behaviour")
     return skip(func) if callable(func) else skip
@@ -128,7 +128,7 @@ def _only_if(condition: Callable[[], bool], reason: str) -> Callable[[Callable[.
     return decorate
 
 
-def skip_if(condition: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def skip_if(condition: object) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Returns a decorator that skips a test if a condition, a value or a function, holds when the test starts."""
     return _only_if(lambda: not (condition() if callable(condition) else condition), "the condition of skip_if holds")
 
@@ -197,12 +197,12 @@ def assert_ops_in_graph(expected_ops: dict[str, str], graph: Graph) -> dict[str,
     return {name: operations[name].node_def for name in expected_ops}
 
 
-def NHWCToNCHW(input_tensor: Any) -> Any:
+def NHWCToNCHW(input_tensor: object) -> Any:
     """Returns an array or a shape with its channels moved from the last to the second axis."""
     return _moved(input_tensor, lambda rank: [0, rank - 1, *range(1, rank - 1)])
 
 
-def NCHWToNHWC(input_tensor: Any) -> Any:
+def NCHWToNHWC(input_tensor: object) -> Any:
     """Returns an array or a shape with its channels moved from the second to the last axis."""
     return _moved(input_tensor, lambda rank: [0, *range(2, rank), 1])
 

@@ -115,7 +115,7 @@ class StubOutForTesting:
         self.SmartUnsetAll()
         self.UnsetAll()
 
-    def Set(self, parent: Any, child_name: str, new_child: Any) -> None:
+    def Set(self, parent: object, child_name: str, new_child: object) -> None:
         """Replaces an existing attribute of the parent."""
         self._originals.append((parent, child_name, parent.__dict__.get(child_name, getattr(parent, child_name))))
         setattr(parent, child_name, new_child)
@@ -126,7 +126,7 @@ class StubOutForTesting:
             setattr(parent, name, child)
         self._originals.clear()
 
-    def SmartSet(self, obj: Any, attr_name: str, new_attr: Any) -> None:
+    def SmartSet(self, obj: object, attr_name: str, new_attr: object) -> None:
         """Replaces an attribute where it is defined: in the object, its class, or a base class."""
         owners = [obj, *getattr(obj if isinstance(obj, type) else type(obj), "__mro__", ())]
         owner = next((o for o in owners if attr_name in getattr(o, "__dict__", {})), None)
@@ -162,7 +162,7 @@ class Benchmark:
         throughput: float | None = None,
         extras: dict[str, Any] | None = None,
         name: str | None = None,
-        metrics: Any = None,
+        metrics: object = None,
     ) -> None:
         """Logs a result."""
         label = f"{type(self).__name__}.{name}" if name else type(self).__name__
