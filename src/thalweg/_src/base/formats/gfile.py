@@ -204,7 +204,7 @@ def listdir(path: PathLike) -> list[str]:
 def glob(pattern: PathLike | Iterable[PathLike]) -> list[str]:
     """Returns the paths that match a pattern, or any of several, sorted; `*` matches hidden names too."""
     patterns: Iterable[Any] = [pattern] if isinstance(pattern, str | bytes | os.PathLike) else pattern
-    return [path for each in patterns for path in sorted(_glob.glob(_path(each), include_hidden=True))]
+    return [path for one in patterns for path in sorted(_glob.glob(_path(one), include_hidden=True))]
 
 
 @export("io.gfile.mkdir")
