@@ -17,7 +17,7 @@ from thalweg._src.deploy.serving.batch_queue import BatchQueues
 from thalweg._src.deploy.serving.versions import State, Versions
 from thalweg._src.runtime.compile.tiers import Tiers
 from thalweg._src.runtime.execute.readiness import Readiness
-from thalweg._src.runtime.resources.transaction_state import Part
+from thalweg._src.runtime.resources.transaction_state import Branch
 
 _KEPT = 400
 _SHOWN = 40
@@ -93,7 +93,7 @@ CHECKS = {
     SendWindow: check_send_window,
     Readiness: check_readiness,
     Tiers: check_tiers,
-    Part: check_part,
+    Branch: check_part,
     Versions: check_versions,
     BatchQueues: check_batch_queues,
 }
