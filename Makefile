@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test test-slow test-wire faults flood test-gpu test-gpu-random test-pretended-gpu cuda-dtypes conformance check api
-.PHONY: docs bench flood-cluster format clean
+.PHONY: docs bench flood-cluster format protos clean
 
 # torch comes first and by exact version: a plain `torch` would pull gigabytes of CUDA packages.
 $(VENV)/base: pyproject.toml
@@ -99,6 +99,13 @@ docs: $(VENV)/docs
 # The modules of the public API, from the names that the implementation exports.
 api: $(VENV)/base
 	$(BIN)/python tools/api.py
+
+# The messages of the control plane, from control.proto. What this release of protoc writes needs no newer protobuf.
+CONTROL := src/thalweg/_src/cluster/distributed/control.proto
+protos:
+	$(PYTHON) -m venv .venv-bench/protoc
+	.venv-bench/protoc/bin/pip install --quiet grpcio-tools==1.62.3
+	.venv-bench/protoc/bin/python -m grpc_tools.protoc -I src --python_out=src --pyi_out=src $(CONTROL)
 
 bench: $(VENV)/base
 	$(BIN)/pip install --quiet -e .[bench]

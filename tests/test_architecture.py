@@ -13,7 +13,7 @@ from tests import children
 PACKAGE = "thalweg._src"
 ROOT = Path(__file__).parent.parent / "src" / "thalweg" / "_src"
 PAGE = Path(__file__).parent.parent / "docs" / "architecture.md"
-FILES = sorted(ROOT.rglob("*.py"))
+FILES = sorted(path for path in ROOT.rglob("*.py") if not path.stem.endswith("_pb2"))  # those are generated
 
 # The groups, in the order of processing: a module imports only its own group and those before it.
 GROUPS = (

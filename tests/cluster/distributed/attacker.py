@@ -18,9 +18,10 @@ from tests.cluster.distributed import mutation
 from tests.graph.ir.graphs import conditionals, layers, loops
 from thalweg._src.base.errors import OpError
 from thalweg._src.cluster.distributed import authentication, control, data_plane, handshake
+from thalweg._src.cluster.distributed.conversions import config_to_json
 from thalweg._src.cluster.distributed.endpoint import CHANNEL, LINK, Endpoint
 from thalweg._src.cluster.distributed.frames import HEADER, POSITIONS, VERSION, Kind, pack
-from thalweg._src.cluster.distributed.rpc import Stub
+from thalweg._src.cluster.distributed.rpc import Stub, methods
 from thalweg._src.cluster.distributed.slab import Slab, available
 from thalweg._src.graph.ir.serialize import to_bytes
 
@@ -51,16 +52,17 @@ class Attacker:
         self.sent = 0
         self._names = itertools.count()
         self._stub = Stub(address, credentials)
-        self.info = self._stub.call(control.TaskRequest(), control.TaskInfo, timeout=SECONDS)
+        self.info = self._stub.call(control.GetTaskRequest(), control.TaskInfo, timeout=SECONDS)
         self._channel = authentication.channel(address, credentials, max_message_bytes=1 << 26)
         self._slab = Slab(1 << 20) if available() else None
         self._endpoint = Endpoint("attacker", self, credentials)
         self._endpoint.open_link(self.info, "localhost")
-        self.session = self._call(control.CreateSession(client="attacker"), control.CreatedSession).session
-        self._call(control.CreateWorkerSession(session="mine"), control.DeviceList)
+        session = self._call(control.CreateSessionRequest(client="attacker"), control.CreateSessionResponse)
+        self.session = session.session
+        self._call(control.CreateWorkerSessionRequest(session="mine"), control.DeviceList)
 
-    def _call(self, request, answer, attachment=b""):
-        return self._stub.call(request, answer, attachment, SECONDS)
+    def _call(self, request, answer):
+        return self._stub.call(request, answer, SECONDS)
 
     def deliver(self, step, key, value, source, nbytes):
         """Drops what the server sends."""
@@ -178,14 +180,14 @@ class Attacker:
 
     def _steps(self):
         """Registers and prepares steps, and returns their handles."""
-        requests = [(kind.from_dict(fields), content) for kind, fields, content in self._requests()]
-        extend = next(each for each in requests if isinstance(each[0], control.ExtendSession))
-        self._call(extend[0], control.Nothing, extend[1])
-        prepare = next(request for request, _ in requests if isinstance(request, control.PrepareStep))
-        yield self._call(prepare, control.PreparedStep).handle
-        for content in _partitions(self.task):
-            register = control.RegisterStep(session="mine", num_fetches=3)
-            yield self._call(register, control.Handle, content).handle
+        requests = self._requests()
+        extend = next(request for request in requests if isinstance(request, control.ExtendSessionRequest))
+        self._call(extend, control.Empty)
+        prepare = next(request for request in requests if isinstance(request, control.PrepareStepRequest))
+        yield self._call(prepare, control.PrepareStepResponse).handle
+        for partitions in _partitions(self.task):
+            register = control.RegisterGraphRequest(session="mine", num_fetches=3, partitions=partitions)
+            yield self._call(register, control.RegisterGraphResponse).handle
 
     def _channel_frames(self, handle):
         step = self.chance.randrange(1 << 63)
@@ -203,52 +205,67 @@ class Attacker:
         """Makes calls with malformed messages of every type."""
         requests = self._requests()
         for number in range(count):
-            kind, fields, attachment = requests[number % len(requests)]
+            original = requests[number % len(requests)]
+            request = type(original)()
+            request.CopyFrom(original)
             chosen = self.chance.random()
-            if chosen < 0.3:
-                fields = mutation.fields_like(self.chance, fields)
-            elif chosen < 0.8 and attachment:
-                attachment = mutation.bytes_like(self.chance, attachment)
-            text = mutation.as_json(fields)
-            content = struct.pack("<4sII", b"THLW", control.VERSION, len(text)) + text + attachment
+            graph = next((field.name for field in request.DESCRIPTOR.fields if field.type == field.TYPE_BYTES), None)
+            if chosen < 0.4:
+                mutation.change_field(self.chance, request)
+            elif chosen < 0.8 and graph is not None:
+                setattr(request, graph, mutation.bytes_like(self.chance, getattr(request, graph)))
+            content = request.SerializeToString()
             if chosen > 0.8:
                 content = mutation.bytes_like(self.chance, content)
-            self._call_raw(kind, content)
+            self._call_raw(methods()[request.DESCRIPTOR.full_name], content)
 
-    def _call_raw(self, kind, content):
+    def _call_raw(self, method, content):
         self.sent += 1
         try:
-            self._channel.unary_unary(f"/{control.SERVICE}/{kind.__name__}")(content, SECONDS)
+            self._channel.unary_unary(f"/{method.containing_service.full_name}/{method.name}")(content, SECONDS)
         except grpc.RpcError as error:
-            self._check(error.code().value[0], error.details(), kind.__name__)
+            self._check(error.code().value[0], error.details(), method.name)
 
     def _requests(self):
-        """Returns well-formed calls, as their types, fields and attachments."""
+        """Returns well-formed calls."""
         with tf.Graph().as_default() as graph:
             tf.multiply(tf.placeholder(tf.float32, [None], name="x"), tf.Variable(2.0), name="y")
         graph_def = graph.as_graph_def(add_shapes=True).SerializeToString()
         quick = tf.ConfigProto(operation_timeout_in_ms=500)
         other = tf.ConfigProto(operation_timeout_in_ms=50)
         other.cluster_def = tf.train.ClusterSpec({"ps": ["localhost:1"], "worker": ["localhost:1"]}).as_cluster_def()
-        made = [
-            control.TaskRequest(),
-            control.StatusRequest(),
-            control.CreateWorkerSession(session="other", config=quick),
-            control.CreateSession(client="attacker", config=quick),
-            control.CreateSession(client="attacker", config=other),
-            control.CreateSession(client="no such client", config=quick),
-            control.DeleteWorkerSession(session="other"),
-            control.Handle(session="mine", handle=1),
-            control.Reset(container=["some"]),
-            control.StartPartial(handle=1, step=3),
-            control.PrepareStep(session=self.session, feed=["x:0"], fetch=["y:0"]),
-            control.PrepareStep(session=self.session, fetch=["y:0"], target=["Variable/Assign"], is_partial=True),
-            control.SessionName(session="unknown"),
+        quick, other = map(config_to_json, (quick, other))
+        routes = {"a;b;c": self.task}
+        return [
+            control.GetTaskRequest(),
+            control.GetStatusRequest(),
+            control.CreateWorkerSessionRequest(session="other", config_json=quick),
+            control.CreateSessionRequest(client="attacker", config_json=quick),
+            control.CreateSessionRequest(client="attacker", config_json=other),
+            control.CreateSessionRequest(client="no such client", config_json=quick),
+            control.DeleteWorkerSessionRequest(session="other"),
+            control.DeregisterGraphRequest(session="mine", handle=1),
+            control.CleanupAllRequest(container=["some"]),
+            control.ResetRequest(container=["some"]),
+            control.StartPartialRunRequest(handle=1, step=3),
+            control.PrepareStepRequest(session=self.session, feed=["x:0"], fetch=["y:0"]),
+            control.PrepareStepRequest(
+                session=self.session, fetch=["y:0"], target=["Variable/Assign"], is_partial=True
+            ),
+            control.ReleaseStepRequest(session=self.session, handle=1000),
+            control.CloseSessionRequest(session="unknown"),
+            control.GetTransactionRequest(step=3, participant=self.task),
+            control.JoinGroupRequest(key=1, size=2, local_size=1, task="/job:worker/replica:0/task:0", attempt=1),
+            control.GetGroupValueRequest(number=1, key="some"),
+            control.SetGroupValueRequest(number=1, key="some", value=b"any"),
+            control.EndGroupRequest(number=1, task="/job:worker/replica:0/task:0", operations=1),
+            *[
+                control.RegisterGraphRequest(session="mine", num_fetches=3, routes=routes, partitions=partitions)
+                for partitions in _partitions(self.task)
+            ]
+            * 2,
+            *[control.ExtendSessionRequest(session=self.session, graph_def=graph_def, replaces=True)] * 4,
         ]
-        register = control.RegisterStep(session="mine", num_fetches=3, routes={"a;b;c": self.task})
-        extend = control.ExtendSession(session=self.session, replaces=True)
-        with_attachment = [(register, part) for part in _partitions(self.task)] * 2 + [(extend, graph_def)] * 4
-        return [(type(m), m.as_dict(), content) for m, content in [*((m, b"") for m in made), *with_attachment]]
 
     def _check(self, code, text, kind="a step"):
         if code in (grpc.StatusCode.INTERNAL.value[0], grpc.StatusCode.UNKNOWN.value[0]) or _UNTYPED.search(text):

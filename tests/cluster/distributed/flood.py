@@ -197,7 +197,7 @@ def main():
         worker, address = tasks["worker"], spec["worker"][0]
         stub = Stub(address, Credentials.find([address]))
         stack.callback(stub.close)
-        info = stub.call(control.TaskRequest(), control.TaskInfo, timeout=60)
+        info = stub.call(control.GetTaskRequest(), control.TaskInfo, timeout=60)
         clients = Clients(f"grpc://{address}", stack)
         clients.wait()
         clients.during(5)

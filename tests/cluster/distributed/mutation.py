@@ -1,4 +1,4 @@
-"""Malformed messages: changes of bytes and of fields."""
+"""Malformed messages: changes of bytes, of fields, and of protocol messages."""
 
 import json
 import struct
@@ -68,6 +68,40 @@ def _other(chance):
     numbers = chance.choice(NUMBERS), -chance.choice(NUMBERS)
     texts = "", "x" * 100_000, "\0", "\ud800", "/job:ps/task:0", "localhost:1"
     return chance.choice((None, True, -1, 1.5, float("nan"), [], {}, {"unknown": 1}, [1, "2"], _DEEP, *texts, *numbers))
+
+
+def change_field(chance, message):
+    """Sets a field of a protocol message to another value of its type; text in JSON is changed like fields."""
+    field = chance.choice(message.DESCRIPTOR.fields) if message.DESCRIPTOR.fields else None
+    if field is None:
+        return
+    if field.name.endswith("_json"):
+        text = as_json(fields_like(chance, json.loads(getattr(message, field.name) or "{}")))
+        setattr(message, field.name, chance.choice((text.decode(), text.decode()[:-1], "[]", "1", "x")))
+    elif field.message_type is not None and field.message_type.GetOptions().map_entry:
+        key, value = (_of_type(chance, each) for each in field.message_type.fields)
+        getattr(message, field.name)[key] = value
+    elif field.message_type is not None:
+        nested = getattr(message, field.name)
+        change_field(chance, nested.add() if hasattr(nested, "add") else nested)
+    elif isinstance(getattr(message, field.name), str | bytes | bool | int | float):
+        setattr(message, field.name, _of_type(chance, field))
+    else:
+        getattr(message, field.name).extend([_of_type(chance, field)] * chance.choice((1, 2, 1000)))
+
+
+def _of_type(chance, field):
+    if field.type == field.TYPE_STRING:
+        return chance.choice(
+            ("", "x" * 100_000, "\0", "a;b;c", "/job:ps/task:0", "/job:ps/replica:0/task:0", "localhost:1")
+        )
+    if field.type == field.TYPE_BYTES:
+        return chance.randbytes(chance.choice((0, 1, 8, 1000)))
+    if field.type == field.TYPE_BOOL:
+        return chance.random() < 0.5
+    bits = 31 if field.type == field.TYPE_INT32 else 63
+    number = chance.choice(NUMBERS) & ((1 << bits) - 1)
+    return number if field.type == field.TYPE_UINT64 or chance.random() < 0.5 else -number
 
 
 _DEEP = "many lists in lists"

@@ -10,7 +10,7 @@ import pytest
 import thalweg as tf
 from tests.cluster.distributed.clusters import addresses, processes
 from thalweg._src.cluster.distributed import control
-from thalweg._src.cluster.distributed.channel import Request
+from thalweg._src.cluster.distributed.channel import StepRequest
 from thalweg._src.cluster.distributed.client import GRPC, RemoteBackend
 from thalweg._src.cluster.distributed.frames import Kind
 from thalweg._src.runtime.resources.step import Step
@@ -146,10 +146,10 @@ def test_a_step_that_the_client_drops_is_dropped_at_the_server():
         assert session.partial_run(handle, session.graph.get_tensor_by_name("mul:0"), {x: 1.0}) == 2.0
         session._plans.clear()
         until = time.monotonic() + 10
-        while (task.service._prepared or task.worker.waiting()) and time.monotonic() < until:
+        while (task.service.master._prepared or task.worker.waiting()) and time.monotonic() < until:
             gc.collect()
             time.sleep(0.05)
-        assert not task.service._prepared and not task.worker.waiting()
+        assert not task.service.master._prepared and not task.worker.waiting()
     server.stop()
 
 
@@ -181,7 +181,7 @@ def test_an_abort_may_arrive_before_its_step(connected):
     connected.run(v.initializer)
     step = connected.backend.compile([], [], [v.assign_add(1.0).op])
     connected.service.abort(77, tf.errors.CancelledError(None, None, "interrupted"))
-    reply = step._peer.start(Request(step._handle, 77, []), Kind.RUN_STEP)
+    reply = step._peer.start(StepRequest(step._handle, 77, []), Kind.RUN_STEP)
     with pytest.raises(tf.errors.CancelledError, match="interrupted"):
         reply.receive()
     reply.discard()
@@ -205,7 +205,7 @@ def test_a_closed_session_leaves_no_step_at_the_server(connected):
     while not connected.service._worker.waiting():
         time.sleep(0.001)
     backend = connected.backend
-    backend._peer.end(control.SessionName(session=backend.session))
+    backend._peer.end(control.CloseSessionRequest(session=backend.session))
     thread.join()
     assert len(ended) == 1 and "closed" in ended[0]
     with pytest.raises(tf.errors.AbortedError):

@@ -15,9 +15,9 @@ import torch
 import thalweg as tf
 from tests import children
 from tests.cluster.distributed.clusters import Cluster, addresses
-from thalweg._src.cluster.distributed import control
 from thalweg._src.cluster.distributed.collectives import SessionCollectives, TaskCollectives
 from thalweg._src.cluster.distributed.credentials import Credentials, Tls
+from thalweg._src.cluster.distributed.group_table import Formed
 from thalweg._src.graph.ops import collective
 from thalweg._src.runtime.resources.collectives import Action, Group
 from thalweg._src.runtime.resources.step import Step
@@ -358,8 +358,8 @@ class _Alone:
     def require(self):
         pass
 
-    def ask_group(self, request, answer):
-        return self.collectives.answer(request)
+    def join_group(self, join, is_leaving=False):
+        return self.collectives.join(join, is_leaving)
 
 
 @pytest.mark.parametrize("plan", ["", "a shape that is known in the step alone"])
@@ -408,22 +408,20 @@ def test_an_end_that_comes_before_the_group_is_known_ends_it(workers, monkeypatc
     joined, waiting, ended = SessionCollectives._join, threading.Event(), threading.Event()
 
     def late(session, communicator):
-        info = joined(session, communicator)
+        formed = joined(session, communicator)
         if session._owner.task.endswith("task:1"):
             waiting.set()
             ended.wait()
-        return info
+        return formed
 
-    answer = TaskCollectives.answer
+    end = TaskCollectives.end
 
-    def answered(task, request):
-        found = answer(task, request)
-        if isinstance(request, control.EndGroup):
-            ended.set()
-        return found
+    def record_end(task, group_end):
+        end(task, group_end)
+        ended.set()
 
     monkeypatch.setattr(SessionCollectives, "_join", late)
-    monkeypatch.setattr(TaskCollectives, "answer", answered)
+    monkeypatch.setattr(TaskCollectives, "end", record_end)
     group = workers(lambda index: collective.all_reduce(tf.constant(_value(index)), 2, 18, 1))
     with group.running(0) as first, group.running(1) as second:
         waiting.wait()
@@ -433,18 +431,18 @@ def test_an_end_that_comes_before_the_group_is_known_ends_it(workers, monkeypatc
 
 
 def test_a_task_that_gives_up_a_group_that_was_completed_meanwhile_tells_the_others(workers, monkeypatch):
-    join, complete, gave_up = TaskCollectives._join, threading.Event(), threading.Event()
+    join, complete, gave_up = TaskCollectives.join, threading.Event(), threading.Event()
 
-    def joined(leader, request):
-        found = join(leader, request)
-        if found.number:
+    def joined(leader, request, is_leaving=False):
+        group = join(leader, request, is_leaving)
+        if isinstance(group, Formed):
             complete.set()
-        if request.task.endswith("task:1") or request.is_leaving:
-            return found
+        if request.task.endswith("task:1") or is_leaving:
+            return group
         gave_up.wait()  # the answer is late
-        return control.GroupInfo(number=0, task=[])
+        return []
 
-    monkeypatch.setattr(TaskCollectives, "_join", joined)
+    monkeypatch.setattr(TaskCollectives, "join", joined)
     group = workers(lambda index: collective.all_reduce(tf.constant(_value(index)), 2, 19, 1))
     with group.running(0) as first, group.running(1) as second:
         complete.wait()

@@ -8,7 +8,6 @@ import pytest
 
 import thalweg as tf
 from tests.cluster.distributed.clusters import addresses
-from thalweg._src.base.config import ClusterDef, ConfigProto
 from thalweg._src.cluster.distributed import control
 from thalweg._src.cluster.distributed.endpoint import Endpoint
 from thalweg._src.cluster.distributed.rpc import Stub
@@ -32,9 +31,7 @@ class Task:
         return self.endpoint.open_link(self._info, "localhost")
 
     def create_session(self, name):
-        request = control.CreateWorkerSession(
-            session=name, master=self.endpoint.name, config=ConfigProto(), is_isolated=True, cluster=ClusterDef()
-        )
+        request = control.CreateWorkerSessionRequest(session=name, master=self.endpoint.name, is_isolated=True)
         self._stub.call(request, control.DeviceList, timeout=20)
 
     def lost(self, link, why):
@@ -70,13 +67,13 @@ def test_a_restarted_task_ends_what_its_last_incarnation_left_before_it_begins(s
     old.connect()
     old.create_session("old")
     new.connect()  # the link of the old one is still open: nobody has closed it
-    assert service._masters.keys() == set()
+    assert service.worker._sessions.keys() == set()
     new.create_session("new")
     assert endpoint.find(WORKER).incarnation == new.endpoint.incarnation
     old.close()
-    assert service._masters.keys() == {"new"} and new.connect().is_open
+    assert service.worker._sessions.keys() == {"new"} and new.connect().is_open
     new.close()
-    while service._masters:
+    while service.worker._sessions:
         assert endpoint._stopped.wait(0.01) is False
 
 
@@ -104,7 +101,7 @@ def test_a_task_connects_again_after_its_loss_was_handled(server, task, monkeypa
     events.append("connected")
     second.create_session("next")
     assert events == ["lost", "connected"]
-    assert service._masters.keys() == {"next"}
+    assert service.worker._sessions.keys() == {"next"}
 
 
 def test_a_task_that_has_given_up_a_link_ends_what_it_left_there(server, task):
@@ -115,7 +112,7 @@ def test_a_task_that_has_given_up_a_link_ends_what_it_left_there(server, task):
     only.create_session("before")
     only.endpoint.links.clear()
     only.connect()
-    assert service._masters.keys() == set()
+    assert service.worker._sessions.keys() == set()
     only.create_session("after")
     unnoticed.close()
-    assert service._masters.keys() == {"after"}
+    assert service.worker._sessions.keys() == {"after"}

@@ -204,9 +204,9 @@ def test_a_client_that_ends_leaves_no_step_behind(parameter_server, sent):
         session.run(queue.enqueue(1.0))
         assert session.run(queue.size()) == 1
         until = time.monotonic() + 5
-        while worker._require().service._sessions and time.monotonic() < until:
+        while worker._require().service.master._sessions and time.monotonic() < until:
             time.sleep(0.05)
-        assert not worker._require().service._sessions
+        assert not worker._require().service.master._sessions
 
 
 _OPEN_SESSION = """
@@ -223,7 +223,7 @@ def test_a_client_that_leaves_its_session_open_ends(parameter_server):
     command = [sys.executable, "-c", _OPEN_SESSION, target]
     done = children.run(command, env=children.environment(), timeout=60, forked=True)
     assert done.stdout == "2.0\n"
-    assert not worker._require().service._sessions
+    assert not worker._require().service.master._sessions
 
 
 def test_a_finished_worker_hurts_no_other():
@@ -321,9 +321,9 @@ def test_a_partial_run_ends_with_its_client():
         assert task.worker.waiting()
         client.disconnect()
         until = time.monotonic() + 10
-        while (task.worker.waiting() or task.service._running) and time.monotonic() < until:
+        while (task.worker.waiting() or task.service.master._running) and time.monotonic() < until:
             time.sleep(0.05)
-        assert not task.worker.waiting() and not task.service._running
+        assert not task.worker.waiting() and not task.service.master._running
         session.close()
 
 

@@ -72,7 +72,7 @@ def test_callers_that_give_up_hold_no_threads():
         with contextlib.closing(Stub(spec["ps"][0], Credentials.find(spec["ps"]))) as stub:
             for _ in range(80):
                 with pytest.raises(DeadlineExceededError):
-                    stub.call(control.CreateSession(client="gone"), control.CreatedSession, timeout=0.05)
-            assert stub.call(control.StatusRequest(), control.Status, timeout=60).task == PS
+                    stub.call(control.CreateSessionRequest(client="gone"), control.CreateSessionResponse, timeout=0.05)
+            assert stub.call(control.GetStatusRequest(), control.GetStatusResponse, timeout=60).task == PS
     finally:
         children.end(process)

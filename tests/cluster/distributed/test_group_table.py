@@ -27,7 +27,7 @@ def test_members_who_left_lost_or_silent_do_not_count(table):
     table.join(1, 2, Member(ZERO, 1, 1, 0.0))
     table.leave(1, 1)
     assert table.join(1, 2, Member(ONE, 2, 1, 0.0)) == [ONE]
-    table.lose(ONE, "it stopped")
+    table.peer_lost(ONE, "it stopped")
     assert table.join(1, 2, Member(ZERO, 3, 1, 0.0)) == [ZERO]
     assert table.join(1, 2, Member(ONE, 4, 1, 60.0)) == [ONE]
     assert table.join(1, 2, Member(ONE, 5, 1, 60.0)) == [ONE], "the same task with another attempt"
@@ -43,7 +43,7 @@ def test_a_member_that_leaves_a_complete_group_learns_who_waits_for_it(table):
 def test_the_loss_of_a_member_is_told_to_those_that_wait(table):
     table.join(1, 3, Member(ZERO, 1, 1, 0.0))
     table.join(1, 3, Member(ONE, 2, 1, 0.0))
-    table.lose(ONE, "it stopped")
+    table.peer_lost(ONE, "it stopped")
     with pytest.raises(tf.errors.UnavailableError, match="task:1 is lost: it stopped"):
         table.join(1, 3, Member(ZERO, 1, 1, 0.1))
 

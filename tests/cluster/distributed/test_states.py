@@ -50,7 +50,7 @@ class TestWorker:
         worker = steps()
         for step, tasks in enumerate((["a"], ["b"], ["a", "b"])):
             worker.start(step, f"run {step}", tasks, 0.0)
-        assert worker.lose("a") == ["run 0", "run 2"]
+        assert worker.peer_lost("a") == ["run 0", "run 2"]
 
     def test_tensors_of_steps_that_have_not_started_are_limited_for_each_sender(self):
         worker = steps()
@@ -69,7 +69,7 @@ class TestWorker:
         worker.mailbox(0, 0.0, "a")
         with pytest.raises(ValueError, match=f"for {MAX_EARLY_STEPS} steps"):
             worker.mailbox(MAX_EARLY_STEPS, 0.0, "a")
-        worker.lose("a")
+        worker.peer_lost("a")
         assert worker.mailbox(MAX_EARLY_STEPS, 0.0, "a") is not None
 
     def test_tensors_of_a_step_that_never_starts_expire(self):

@@ -23,8 +23,8 @@ SYNCHRONOUS = (
     Fault(Kind.DONE, "lost", "channel", PS, 12),
 )
 COLLECTIVE = (
-    *(Fault(name, "reset", "call", PS) for name in ("JoinGroup", "GroupValue", "EndGroup")),
-    Fault("GroupValue", "twice", "call", PS),
+    *(Fault(name, "reset", "call", PS) for name in ("JoinGroup", "GetGroupValue", "SetGroupValue", "EndGroup")),
+    Fault("SetGroupValue", "twice", "call", PS),
 )
 
 

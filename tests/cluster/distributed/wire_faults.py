@@ -19,8 +19,8 @@ from tests.cluster.distributed.wire_programs import SYNC_STEPS, CollectiveProgra
 from tests.cluster.distributed.wire_proxy import Fault, Proxy
 from tests.cluster.distributed.wire_task import through
 from thalweg._src.cluster.distributed import client
-from thalweg._src.cluster.distributed.control import CALLS
 from thalweg._src.cluster.distributed.frames import Kind
+from thalweg._src.cluster.distributed.rpc import methods
 
 FAULTS = ("lost", "reply lost", "twice", "delayed", "reset", "truncated")
 CALL_FAULTS = (*FAULTS, "reply truncated")
@@ -59,7 +59,7 @@ SYNC_FRAMES = (
 )
 # For collectives; the worker leads the group.
 GROUP_CALLS = (
-    *(("JoinGroup", "call", PS), ("GroupValue", "call", PS)),
+    *(("JoinGroup", "call", PS), ("GetGroupValue", "call", PS), ("SetGroupValue", "call", PS)),
     *(("EndGroup", "call", sender) for sender in (PS, WORKER)),
 )
 COLLECTIVE_ROWS = (
@@ -71,19 +71,19 @@ COLLECTIVE_ROWS = (
     *((Kind.PING, "link", sender) for sender in (CLIENT, WORKER, PS)),
 )
 CALLERS = {
-    **dict.fromkeys(("CreateWorkerSession", "DeleteWorkerSession", "RegisterStep", "Handle"), (WORKER,)),
-    "TaskRequest": (CLIENT, WORKER),
-    "Reset": (CLIENT, WORKER),
-    "StatusRequest": (),  # by `thalweg status` alone
+    **dict.fromkeys(("CreateWorkerSession", "DeleteWorkerSession", "RegisterGraph", "DeregisterGraph"), (WORKER,)),
+    **dict.fromkeys(("CleanupAll", "GetTransaction"), (WORKER,)),
+    "GetTask": (CLIENT, WORKER),
+    "GetStatus": (),  # by `thalweg status` alone
     **dict.fromkeys((name for name, _, _ in GROUP_CALLS), ()),  # by collectives alone
 }
 
 
 def calls():
     """Yields the calls of the control plane with those that make them."""
-    for request in CALLS:
-        for caller in CALLERS.get(request.__name__, (CLIENT,)):
-            yield request.__name__, "call", caller
+    for method in methods().values():
+        for caller in CALLERS.get(method.name, (CLIENT,)):
+            yield method.name, "call", caller
 
 
 class Tasks:
@@ -167,7 +167,7 @@ class Tasks:
         self._run(fault, run.outcome, run.all, is_long)
         # The calls that drop a step come from the garbage collector, unless the session was closed before. A failure
         # also comes as an ABORT, after which the master may have closed the channel.
-        may_stay_away = ("Handle", "ReleaseStep", Kind.FAILED)
+        may_stay_away = ("DeregisterGraph", "ReleaseStep", Kind.FAILED)
         if fault is not None and not fault.happened.is_set() and fault.what not in may_stay_away:
             run.outcome.problems.append("the fault did not happen")
         self._check_afterwards(program, run.outcome)

@@ -3,6 +3,8 @@
 import contextlib
 import gc
 import json
+import os
+import socket
 import sys
 import threading
 import time
@@ -43,11 +45,20 @@ class _Cut:
         return getattr(self._call, name)
 
 
-class _Interceptor(grpc.UnaryUnaryClientInterceptor):
-    """Asks the proxy about each call."""
+def _reset_connections(port):
+    """Ends gRPC's connections of this process to a port under gRPC's feet, so that the next call meets a lost one."""
+    for name in os.listdir("/dev/fd"):
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(name))) as end:
+            if end.family in (socket.AF_INET, socket.AF_INET6) and end.getpeername()[1] == port:
+                end.shutdown(socket.SHUT_RDWR)
 
-    def __init__(self, address, sender):
+
+class _Interceptor(grpc.UnaryUnaryClientInterceptor):
+    """Asks the proxy about each call to a task."""
+
+    def __init__(self, address, sender, task):
         self._address, self._sender = address, sender
+        self._port = int(task.rpartition(":")[2])
 
     def intercept_unary_unary(self, continuation, details, request):
         start = time.monotonic()
@@ -64,13 +75,13 @@ class _Interceptor(grpc.UnaryUnaryClientInterceptor):
             time.sleep(DELAY)
         if action == "truncated":
             return continuation(details, request[: len(request) // 2])
-        if action in ("reply lost", "twice", "reset"):
+        if action == "reset":
+            _reset_connections(self._port)
+        if action in ("reply lost", "twice"):
             with contextlib.suppress(grpc.RpcError):
                 continuation(details, request).result()
             if action == "reply lost":
                 expire()
-            if action == "reset":
-                raise _Failed(grpc.StatusCode.UNAVAILABLE, "Connection reset by peer")
         call = continuation(details, request)
         return _Cut(call) if action == "reply truncated" else call
 
@@ -83,8 +94,8 @@ def through(address, sender):
     def connect(unix_name, host, port, use_tcp):
         return open_through(address, use_tcp, to=[unix_name, host, port, use_tcp])
 
-    def intercepted(*args, **options):
-        return grpc.intercept_channel(channel(*args, **options), _Interceptor(address, sender))
+    def intercepted(task, *args, **options):
+        return grpc.intercept_channel(channel(task, *args, **options), _Interceptor(address, sender, task))
 
     with (
         mock.patch.object(data_plane, "connect", connect),
@@ -99,10 +110,10 @@ def state(server):
     task = server._require()
     worker, service, found = task.worker, task.service, task._endpoint
     return {
-        "sessions": len(worker._sessions) + len(service._sessions) + len(service._masters),
+        "sessions": len(worker._sessions) + len(service.master._sessions) + len(service.worker._sessions),
         "registered": len(worker._registered),
-        "prepared": len(service._prepared),
-        "running": len(worker._steps._entries) + len(service._running),
+        "prepared": len(service.master._prepared),
+        "running": len(worker._steps._entries) + len(service.master._running),
         "channels of clients": sum(
             len(found) for name, found in service._channels.items() if not name.startswith("/job")
         ),

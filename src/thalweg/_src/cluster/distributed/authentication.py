@@ -42,6 +42,9 @@ _SERVER_OPTIONS = (
     ("grpc.absolute_max_metadata_size", 1 << 14),
     ("grpc.server_handshake_timeout_ms", _MILLISECONDS),
     ("grpc.http2.settings_timeout", _MILLISECONDS),
+    # Channels send a PING every few seconds while a call lasts, however long it does.
+    ("grpc.http2.min_ping_interval_without_data_ms", 1000),
+    ("grpc.http2.max_ping_strikes", 0),
 )
 _OUTDATED = "the credential of the call is not of this server, or of an earlier run of it"
 

@@ -20,7 +20,7 @@ _REQUEST = struct.Struct("<QI??")  # handle, time limit in milliseconds, whether
 
 
 @dataclass(slots=True)
-class Request:
+class StepRequest:
     """A step to run: what was registered or prepared under a handle, with the values of its feeds."""
 
     handle: int
@@ -43,7 +43,7 @@ class Channel:
         self._limit = limit
         self._is_pinged = False
 
-    def send(self, kind: Kind, request: Request) -> None:
+    def send(self, kind: Kind, request: StepRequest) -> None:
         """Asks for a step to be run."""
         put = self._link.put if self._link is not None and self._link.has_slab else None
         described, buffers = pack(request.feeds, put)
@@ -101,15 +101,15 @@ class Channel:
         self.connection.close()
 
 
-def read_request(connection: Connection, frame: Frame, link: Link | None, limit: int) -> Request:
+def read_request(connection: Connection, frame: Frame, link: Link | None, limit: int) -> StepRequest:
     """Reads the request of a frame, at the end that answers."""
     handle, timeout, is_traced, is_pumped = _REQUEST.unpack_from(frame.description)
     view = link.view if link is not None else None
     feeds, _ = unpack(connection, frame.description[_REQUEST.size :], frame.values, frame.size, limit, view)
-    return Request(handle, frame.step, feeds, timeout, is_traced, is_pumped)
+    return StepRequest(handle, frame.step, feeds, timeout, is_traced, is_pumped)
 
 
-class WayBack:
+class ReplyStream:
     """The way to the master that waits for a step on a channel, for tensors that it needs."""
 
     def __init__(self, connection: Connection, link: Link) -> None:

@@ -16,9 +16,8 @@ from typing import Any
 from thalweg._src.base import errors
 from thalweg._src.base.config import ConfigProto
 from thalweg._src.base.errors import require_text
-from thalweg._src.cluster.distributed import control
-from thalweg._src.cluster.distributed.channel import Request
-from thalweg._src.cluster.distributed.control import DeviceInfo
+from thalweg._src.cluster.distributed import control, conversions
+from thalweg._src.cluster.distributed.channel import StepRequest
 from thalweg._src.cluster.distributed.credentials import Credentials
 from thalweg._src.cluster.distributed.data_plane import split_address
 from thalweg._src.cluster.distributed.endpoint import Endpoint
@@ -67,9 +66,9 @@ def reset(target: str, containers: Collection[str], config: ConfigProto) -> None
         server.reset(containers, config.device_filters)
         return
     peer = _clients.peer(target.removeprefix(GRPC))
-    request = control.Reset(container=list(containers), is_for_cluster=True, device_filters=list(config.device_filters))
+    request = control.ResetRequest(container=containers, device_filters=config.device_filters)
     peer.link()
-    peer.call(request, control.Nothing, timeout=config.operation_timeout_in_ms / 1000 or _RESET_SECONDS)
+    peer.call(request, control.Empty, timeout=config.operation_timeout_in_ms / 1000 or _RESET_SECONDS)
 
 
 class InProcessBackend:
@@ -84,14 +83,10 @@ class InProcessBackend:
         return self._session.placed
 
     def list_devices(self) -> list[DeviceAttributes]:
-        return _attributes(self._session.devices)
+        return self._session.devices
 
     def close(self) -> None:
         self._session.close()
-
-
-def _attributes(devices: Sequence[DeviceInfo]) -> list[DeviceAttributes]:
-    return [DeviceAttributes(d.name, d.device_type, d.memory_limit) for d in devices]
 
 
 class _Clients:
@@ -171,37 +166,39 @@ class RemoteBackend:
         self._peer.link()
         self.session = secrets.token_hex(8)
         self.close = Finalizer(self, partial(_close, self._peer, self.session))
-        request = control.CreateSession(session=self.session, client=self._peer.local_name, config=config)
+        request = control.CreateSessionRequest(
+            session=self.session, client=self._peer.local_name, config_json=conversions.config_to_json(config)
+        )
         try:
-            created = self._peer.call(request, control.CreatedSession, timeout=self._timeout + _MARGIN)
+            session = self._peer.call(request, control.CreateSessionResponse, timeout=self._timeout + _MARGIN)
         except BaseException:
             self.close()
             raise
-        self._devices = list(created.device)
+        self._devices = conversions.device_attributes(session.device)
 
     @property
     def placed(self) -> Sequence[Device]:
         raise errors.UnimplementedError(None, None, "the session is at a server in another process, which places steps")
 
     def list_devices(self) -> list[DeviceAttributes]:
-        return _attributes(self._devices)
+        return self._devices
 
     def compile(
         self, feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation], is_partial: bool = False
     ) -> RemoteStep:
         with self._lock:
             self._extend()
-            request = control.PrepareStep(
+            request = control.PrepareStepRequest(
                 session=self.session,
                 feed=[tensor.name for tensor in feeds],
                 fetch=[tensor.name for tensor in fetches],
                 target=[operation.name for operation in targets],
                 is_partial=is_partial,
             )
-            prepared = self._peer.call(request, control.PreparedStep, timeout=self._timeout + _MARGIN)
+            prepared = self._peer.call(request, control.PrepareStepResponse, timeout=self._timeout + _MARGIN)
         step = RemoteStep(self._peer, self._graph, prepared)
-        release = control.ReleaseStep(session=self.session, handle=prepared.handle)
-        Finalizer(step, partial(self._peer.call, release, control.Nothing, timeout=10), at_exit=False)
+        release = control.ReleaseStepRequest(session=self.session, handle=prepared.handle)
+        Finalizer(step, partial(self._peer.call, release, control.Empty, timeout=10), at_exit=False)
         return step
 
     def _extend(self) -> None:
@@ -211,15 +208,21 @@ class RemoteBackend:
         count = len(graph.operations)
         if not replaces and self._sent == count:
             return
-        message = to_graph_def(graph, add_shapes=True, since=0 if replaces else self._sent)
-        request = control.ExtendSession(session=self.session, replaces=replaces, since=self._sent, until=count)
-        self._peer.call(request, control.Nothing, message.SerializeToString(), self._timeout)
+        graph_def = to_graph_def(graph, add_shapes=True, since=0 if replaces else self._sent)
+        request = control.ExtendSessionRequest(
+            session=self.session,
+            graph_def=graph_def.SerializeToString(),
+            replaces=replaces,
+            since=self._sent,
+            until=count,
+        )
+        self._peer.call(request, control.Empty, self._timeout)
         self._sent, self._edits = count, graph.edits
 
 
 def _close(peer: SocketPeer, session: str) -> None:
     with contextlib.suppress(errors.OpError):  # the server may have gone, and the session with it
-        peer.end(control.SessionName(session=session))
+        peer.end(control.CloseSessionRequest(session=session))
 
 
 class PartialStep(LinkedRendezvous):
@@ -246,7 +249,7 @@ class PartialStep(LinkedRendezvous):
 class RemoteStep:
     """A step that a server in another process has prepared."""
 
-    def __init__(self, peer: SocketPeer, graph: Graph, prepared: control.PreparedStep) -> None:
+    def __init__(self, peer: SocketPeer, graph: Graph, prepared: control.PrepareStepResponse) -> None:
         self._peer = peer
         self._graph = graph
         self._handle = prepared.handle
@@ -256,7 +259,7 @@ class RemoteStep:
     def run(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
         """Runs one step; blocks until it has finished or failed."""
         step_id = secrets.randbits(63)
-        request = Request(self._handle, step_id, feeds, step.milliseconds_left(), step.trace is not None)
+        request = StepRequest(self._handle, step_id, feeds, step.milliseconds_left(), step.trace is not None)
         _clients.running[step_id] = (self._peer.task, step)
         reply = None
         try:
@@ -292,8 +295,8 @@ class RemoteStep:
         rendezvous = PartialStep(self._peer, secrets.randbits(63), step, done)
         _clients.partial[rendezvous.number] = rendezvous
         step.use(rendezvous)
-        request = control.StartPartial(handle=self._handle, step=rendezvous.number)
-        self._peer.call(request, control.Nothing, timeout=_START_SECONDS)
+        request = control.StartPartialRunRequest(handle=self._handle, step=rendezvous.number)
+        self._peer.call(request, control.Empty, timeout=_START_SECONDS)
 
     def explain_fetch(self, error: Exception, values: Sequence[Any]) -> BaseException:
         return error

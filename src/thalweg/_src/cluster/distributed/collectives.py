@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import distributed
@@ -19,8 +19,6 @@ from torch import distributed
 from thalweg._src.base import errors
 from thalweg._src.base.config import ClusterDef, ConfigProto
 from thalweg._src.base.devices import DeviceSpec
-from thalweg._src.base.messages import Message
-from thalweg._src.cluster.distributed import control
 from thalweg._src.cluster.distributed.communicator import (
     CONNECT_SECONDS,
     WAIT_SECONDS,
@@ -29,16 +27,40 @@ from thalweg._src.cluster.distributed.communicator import (
     Operation,
 )
 from thalweg._src.cluster.distributed.credentials import Credentials, is_loopback
-from thalweg._src.cluster.distributed.group_store import GroupStore, answer
+from thalweg._src.cluster.distributed.group_store import GroupStore
 from thalweg._src.cluster.distributed.group_table import MAX_GROUPS, Formed, GroupTable, Member
 from thalweg._src.runtime.resources.collectives import Action, Fail, Group
 from thalweg._src.runtime.resources.step import Step
 
-M = TypeVar("M", bound=Message)
 _log = logging.getLogger("thalweg")
 PLAIN = "THALWEG_CLUSTER_PLAIN_COLLECTIVES"  # "1": collectives may pass the network unprotected although there is TLS
 _FIRST_ASK, _LAST_ASK = 0.01, 0.25  # seconds between questions whether a group is complete
 _REPORT_SECONDS = 10.0
+
+
+class JoinRequest(NamedTuple):
+    """Joins a group at its leader, with members of one task.
+
+    attempt: a number of this attempt; the call is repeated until the group is complete
+    """
+
+    key: int
+    size: int
+    local_size: int
+    task: str
+    attempt: int
+
+
+class GroupEnd(NamedTuple):
+    """A task takes part in a group no longer, after so many operations.
+
+    message: what failed there; empty if it closed its session
+    """
+
+    number: int
+    task: str
+    operations: int
+    message: str
 
 
 class GroupPeer(Protocol):
@@ -47,8 +69,20 @@ class GroupPeer(Protocol):
     def require(self) -> None:
         """Makes sure that there is a link to the task, so that its loss is noticed."""
 
-    def ask_group(self, request: Message, answer: type[M]) -> M:
-        """Makes a call about a group."""
+    def join_group(self, join: JoinRequest, is_leaving: bool = False) -> Formed | list[str]:
+        """Joins a group at its leader: returns the group, or the tasks that have joined so far.
+
+        is_leaving: the member does not wait any more; the group is returned if it is complete all the same
+        """
+
+    def get_group_value(self, number: int, key: str) -> bytes | None:
+        """Reads a value of the store of a group at its leader."""
+
+    def set_group_value(self, number: int, key: str, value: bytes) -> None:
+        """Writes a value of the store of a group at its leader."""
+
+    def end_group(self, end: GroupEnd) -> None:
+        """Tells a member of a group that another task takes part no longer."""
 
 
 class TaskCollectives:
@@ -69,61 +103,62 @@ class TaskCollectives:
         self._table = GroupTable(lambda: secrets.randbits(52) | 1)
         self._lock = threading.Lock()
         self._sessions: set[SessionCollectives] = set()
-        self._ends: deque[control.EndGroup] = deque(maxlen=MAX_GROUPS)  # also of groups that form
+        self._ends: deque[GroupEnd] = deque(maxlen=MAX_GROUPS)  # also of groups that form
 
     def session(self, config: ConfigProto, cluster: ClusterDef) -> SessionCollectives:
         """Returns the groups of a new session."""
         leader = _leader(config.experimental.collective_group_leader, self._tasks_of(cluster), self.task)
-        made = SessionCollectives(self, leader, lambda task: self._find_peer(cluster, task), self._tasks_of(cluster))
+        session = SessionCollectives(self, leader, lambda task: self._find_peer(cluster, task), self._tasks_of(cluster))
         with self._lock:
-            self._sessions.add(made)
-        return made
+            self._sessions.add(session)
+        return session
 
     def forget(self, session: SessionCollectives) -> None:
         with self._lock:
             self._sessions.discard(session)
 
-    def lose(self, task: str, why: str) -> None:
+    def peer_lost(self, task: str, why: str) -> None:
         """Ends the groups of a lost task."""
         with self._lock:
-            self._table.lose(task, why)
+            self._table.peer_lost(task, why)
             sessions = list(self._sessions)
         for session in sessions:
-            session.lose(task, why)
+            session.peer_lost(task, why)
 
-    def answer(self, request: Message) -> Message:
-        """Answers a call about a group."""
-        if isinstance(request, control.JoinGroup):
-            return self._join(request)
-        if isinstance(request, control.GroupValue):
-            with self._lock:
-                put = lambda key, value: self._table.set(request.number, key, value)  # noqa: E731
-                return answer(self._table.values(request.number), request, put)
-        assert isinstance(request, control.EndGroup)
+    # -- calls of other tasks ------------------------------------------------------------------------------------------
+
+    def join(self, join: JoinRequest, is_leaving: bool = False) -> Formed | list[str]:
+        """Has a task join a group, or leave it; returns the group, or the tasks that have joined so far."""
+        member = Member(join.task, join.attempt, join.local_size, time.monotonic())
+        if join.size < 2 or not 0 < join.local_size < join.size:
+            raise errors.invalid(f"{join.local_size} of {join.size} members of a group cannot join it")
         with self._lock:
-            self._ends.append(request)
+            if is_leaving:
+                return self._table.leave(join.key, join.attempt) or []
+            return self._table.join(join.key, join.size, member)
+
+    def get_value(self, number: int, key: str) -> bytes | None:
+        """Returns a value of the store of a group."""
+        with self._lock:
+            return self._table.values(number).get(key)
+
+    def set_value(self, number: int, key: str, value: bytes) -> None:
+        """Sets a value of the store of a group."""
+        with self._lock:
+            self._table.set(number, key, value)
+
+    def end(self, end: GroupEnd) -> None:
+        """Records that another task takes part in a group no longer."""
+        with self._lock:
+            self._ends.append(end)
             sessions = list(self._sessions)
         for session in sessions:
-            session.left(request)
-        return control.Nothing()
+            session.peer_left(end)
 
-    def ends(self, number: int) -> list[control.EndGroup]:
+    def ends(self, number: int) -> list[GroupEnd]:
         """Returns who has left a group."""
         with self._lock:
             return [end for end in self._ends if end.number == number]
-
-    def _join(self, request: control.JoinGroup) -> control.GroupInfo:
-        member = Member(request.task, request.attempt, request.local_size, time.monotonic())
-        if request.size < 2 or not 0 < request.local_size < request.size:
-            raise errors.invalid(f"{request.local_size} of {request.size} members of a group cannot join it")
-        with self._lock:
-            if request.is_leaving:
-                found: Formed | list[str] = self._table.leave(request.key, request.attempt) or []
-            else:
-                found = self._table.join(request.key, request.size, member)
-        if isinstance(found, Formed):
-            return control.GroupInfo(number=found.number, task=list(found.tasks), local_size=list(found.local_sizes))
-        return control.GroupInfo(number=0, task=found)
 
     def require_protection(self) -> None:
         """Refuses to send what TLS would protect over the plain sockets of a process group."""
@@ -182,60 +217,58 @@ class SessionCollectives:
         with self._lock:
             if self._is_closed:
                 raise errors.CancelledError(None, None, "Session has been closed.")
-            found = self._groups.get(group)
-            if found is None or (found.error is not None and found.is_reported and not found.has_ended(step)):
-                found = self._groups[group] = Communicator(self, group, None if found is None else found.error)
-            return found
+            communicator = self._groups.get(group)
+            if communicator is None:
+                communicator = self._groups[group] = Communicator(self, group, None)
+            elif communicator.error is not None and communicator.is_reported and not communicator.has_ended(step):
+                communicator = self._groups[group] = Communicator(self, group, communicator.error)
+            return communicator
 
     # -- forming ------------------------------------------------------------------------------------------------------
 
     def form(self, communicator: Communicator) -> Any:
         """Waits until all members have come, connects them, and returns their process group."""
         self._owner.require_protection()
-        info = self._join(communicator)
-        own, tasks = self._owner.task, list(info.task)
-        leader, rank = self._find(self._leader), tasks.index(own)
+        formed = self._join(communicator)
+        tasks, rank = formed.tasks, formed.tasks.index(self._owner.task)
 
         def check() -> None:
             if communicator.error is not None:
                 raise communicator.error
 
-        store = GroupStore(info.number, lambda request: leader.ask_group(request, control.GroupAnswer), check)
+        store = GroupStore(formed.number, self._find(self._leader), check)
         with self._lock:
-            self._numbers[info.number] = communicator
-        communicator.joined(Membership(info.number, tasks, rank, store))
-        for end in self._owner.ends(info.number):
-            self.left(end)
-        for task in tasks:
-            if task != own:
-                self._find(task).require()
+            self._numbers[formed.number] = communicator
+        communicator.joined(Membership(formed.number, tasks, rank, store))
+        for end in self._owner.ends(formed.number):
+            self.peer_left(end)
+        for task in self._others(tasks):
+            self._find(task).require()
         check()
         communicator.waits_for(f"group {communicator.group.key} waits for connections between {', '.join(tasks)}")
         processes = self._owner.connect(store, rank, len(tasks))
-        _log.info("%s is connected to the other tasks of group %d: %s", own, communicator.group.key, ", ".join(tasks))
+        key, task = communicator.group.key, self._owner.task
+        _log.info("%s is connected to the other tasks of group %d: %s", task, key, ", ".join(tasks))
         return processes
 
-    def _join(self, communicator: Communicator) -> control.GroupInfo:
+    def _others(self, tasks: Sequence[str]) -> list[str]:
+        return [task for task in tasks if task != self._owner.task]
+
+    def _join(self, communicator: Communicator) -> Formed:
         """Asks the leader until the group is complete."""
         group = communicator.group
-        request = control.JoinGroup(
-            key=group.key,
-            size=group.size,
-            local_size=group.local_size,
-            task=self._owner.task,
-            attempt=secrets.randbits(52),
-        )
+        join = JoinRequest(group.key, group.size, group.local_size, self._owner.task, secrets.randbits(52))
         start = reported = time.monotonic()
         pause, was_there = _FIRST_ASK, False
         while True:
             if communicator.error is not None:
-                return self._leave(request, communicator.error)
+                return self._leave(join, communicator.error)
             try:
-                info = self._find(self._leader).ask_group(request, control.GroupInfo)
-                if info.number:
-                    return info
+                joined = self._find(self._leader).join_group(join)
+                if isinstance(joined, Formed):
+                    return joined
                 was_there = True
-                missing = self._missing(group, info.task)
+                missing = self._missing(group, joined)
             except errors.UnavailableError as error:
                 if was_there or not _is_starting(error):
                     raise
@@ -251,13 +284,12 @@ class SessionCollectives:
             communicator.ended.wait(pause)
             pause = min(2 * pause, _LAST_ASK)
 
-    def _leave(self, request: control.JoinGroup, why: errors.OpError) -> control.GroupInfo:
+    def _leave(self, join: JoinRequest, why: errors.OpError) -> Formed:
         """Waits no longer; returns the group if it has been completed, since the other members wait for this task."""
-        request.is_leaving = True
         with contextlib.suppress(errors.OpError):
-            info = self._find(self._leader).ask_group(request, control.GroupInfo)
-            if info.number:
-                return info
+            formed = self._find(self._leader).join_group(join, is_leaving=True)
+            if isinstance(formed, Formed):
+                return formed
         raise why
 
     def _missing(self, group: Group, joined: Sequence[str]) -> str:
@@ -274,24 +306,22 @@ class SessionCollectives:
             return
         with self._lock:
             self._numbers.pop(membership.number, None)
-        own = self._owner.task
-        end = control.EndGroup(number=membership.number, task=own, operations=operations, message=message)
-        for task in membership.tasks:
-            if task != own:
-                with contextlib.suppress(errors.OpError):
-                    self._find(task).ask_group(end, control.Nothing)
+        end = GroupEnd(membership.number, self._owner.task, operations, message)
+        for task in self._others(membership.tasks):
+            with contextlib.suppress(errors.OpError):
+                self._find(task).end_group(end)
 
-    def left(self, request: control.EndGroup) -> None:
+    def peer_left(self, end: GroupEnd) -> None:
         """Handles that another task takes part in a group no longer."""
         with self._lock:
-            communicator = self._numbers.get(request.number)
+            communicator = self._numbers.get(end.number)
         if communicator is not None:
-            communicator.left(request.task, request.operations, request.message)
+            communicator.peer_left(end.task, end.operations, end.message)
 
-    def lose(self, task: str, why: str) -> None:
+    def peer_lost(self, task: str, why: str) -> None:
         """Ends the groups of a lost task."""
         for communicator in self._all():
-            communicator.lose(task, why)
+            communicator.peer_lost(task, why)
 
     def close(self) -> None:
         """Leaves all groups."""
@@ -310,17 +340,17 @@ def _is_starting(error: errors.UnavailableError) -> bool:
     return "cannot be reached" in error.message
 
 
-def _leader(given: str, tasks: Sequence[str], own: str) -> str:
-    """Returns the task at which groups form: the one that is given, else the chief, else the first worker."""
-    if given:
-        spec = DeviceSpec.from_string(given)
-        found = DeviceSpec(spec.job, spec.replica or 0, spec.task or 0).to_string()
-        if found not in tasks:
-            raise errors.invalid(f"collective_group_leader: expected one of {', '.join(tasks)}, received {given!r}")
-        return found
+def _leader(requested: str, tasks: Sequence[str], local_task: str) -> str:
+    """Returns the task at which groups form: the one that is requested, else the chief, else the first worker."""
+    if requested:
+        spec = DeviceSpec.from_string(requested)
+        leader = DeviceSpec(spec.job, spec.replica or 0, spec.task or 0).to_string()
+        if leader not in tasks:
+            raise errors.invalid(f"collective_group_leader: expected one of {', '.join(tasks)}, received {requested!r}")
+        return leader
     tasks_of_job: dict[str | None, list[tuple[int, str]]] = {}
     for task in tasks:
         spec = DeviceSpec.from_string(task)
         tasks_of_job.setdefault(spec.job, []).append((spec.task or 0, task))
-    job = next((job for job in ("chief", "worker") if job in tasks_of_job), DeviceSpec.from_string(own).job)
+    job = next((job for job in ("chief", "worker") if job in tasks_of_job), DeviceSpec.from_string(local_task).job)
     return min(tasks_of_job[job])[1]

@@ -369,12 +369,12 @@ class Communicator:
 
     # -- ends ---------------------------------------------------------------------------------------------------------
 
-    def lose(self, task: str, why: str) -> None:
+    def peer_lost(self, task: str, why: str) -> None:
         """Ends the group if a lost task is a member."""
         if self._membership is not None and task in self._membership.tasks:
             self.end(errors.UnavailableError(None, None, f"{task} is lost: {why}"), f"{task} is lost: {why}")
 
-    def left(self, task: str, operations: int, message: str) -> None:
+    def peer_left(self, task: str, operations: int, message: str) -> None:
         """Ends the group since a member takes part no longer; what that had started is still finished."""
         if self._is_explaining:
             return

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from thalweg._src.base import errors
-from thalweg._src.cluster.distributed import data_plane, handshake
+from thalweg._src.cluster.distributed import control, data_plane, handshake
 from thalweg._src.cluster.distributed.channel import Channel
 from thalweg._src.cluster.distributed.connection import Connection, ConnectionLost
-from thalweg._src.cluster.distributed.control import TaskInfo
 from thalweg._src.cluster.distributed.credentials import Credentials
 from thalweg._src.cluster.distributed.limits import Limits
 from thalweg._src.cluster.distributed.link import Link, Receiver
@@ -65,7 +64,7 @@ class Endpoint:
 
     # -- connecting ---------------------------------------------------------------------------------------------------
 
-    def open_link(self, info: TaskInfo, host: str) -> Link:
+    def open_link(self, info: control.TaskInfo, host: str) -> Link:
         """Returns the link to a task, connecting if there is none."""
         with self._lock:
             link = self.links.get(info.task)
@@ -74,7 +73,7 @@ class Endpoint:
         self._supersede(info.task, lambda other: True)
         return self._keep(self._link(self._connect(info, host, LINK), info.task, info.incarnation))
 
-    def open_channel(self, info: TaskInfo, host: str, link: Link) -> Channel:
+    def open_channel(self, info: control.TaskInfo, host: str, link: Link) -> Channel:
         """Returns a new channel to a task."""
         sock = self._connect(info, host, CHANNEL)
         sock.settimeout(None)
@@ -83,7 +82,7 @@ class Endpoint:
         link.attach(connection)
         return Channel(connection, link, self.limits.value_bytes)
 
-    def _connect(self, info: TaskInfo, host: str, role: str) -> Any:
+    def _connect(self, info: control.TaskInfo, host: str, role: str) -> Any:
         try:
             sock = data_plane.connect(info.unix_name, host, info.data_port, self.use_tcp)
             return handshake.connect(

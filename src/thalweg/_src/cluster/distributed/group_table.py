@@ -113,7 +113,7 @@ class GroupTable:
                 del forming.members[each.task]
         return self._formed.get(attempt)
 
-    def lose(self, task: str, why: str) -> None:
+    def peer_lost(self, task: str, why: str) -> None:
         """Ends the forming of groups that a lost task had joined."""
         for key in [key for key, forming in self._forming.items() if task in forming.members]:
             del self._forming[key].members[task]

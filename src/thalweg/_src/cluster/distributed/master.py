@@ -19,19 +19,19 @@ from thalweg._src.base import errors
 from thalweg._src.base.config import ClusterDef, ConfigProto
 from thalweg._src.base.devices import matches, task_of
 from thalweg._src.cluster.distributed import background
-from thalweg._src.cluster.distributed.channel import Request
+from thalweg._src.cluster.distributed.channel import StepRequest
 from thalweg._src.cluster.distributed.channel_pump import AVAILABLE, ChannelPump
-from thalweg._src.cluster.distributed.control import CreateWorkerSession, DeviceInfo, RegisterStep
 from thalweg._src.cluster.distributed.finalizers import Finalizer
 from thalweg._src.cluster.distributed.master_state import MasterStep
 from thalweg._src.cluster.distributed.peers import InProcessReply, Peer, Reply, SocketReply, await_reply
-from thalweg._src.cluster.distributed.worker import Worker
+from thalweg._src.cluster.distributed.worker import SessionSpec, Worker
 from thalweg._src.compiler.partition.client import CLIENT
 from thalweg._src.compiler.partition.graphdef import partition_graph_def
 from thalweg._src.graph.ir.step_graph import Node, StepGraph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.source_line import with_line
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.runtime.backend import DeviceAttributes
 from thalweg._src.runtime.passes import Compilation
 from thalweg._src.runtime.pipeline import partition_step
 from thalweg._src.runtime.resources.containers import Containers
@@ -76,21 +76,16 @@ class MasterSession:
         self._worker = worker
         self._peers = peers
         self._next_step = itertools.count(secrets.randbits(31) << 32).__next__
-        request = CreateWorkerSession(
-            session=self.name,
-            master=worker.task,
-            config=config,
-            is_isolated=config.isolate_session_state or bool(config.cluster_def.job),
-            cluster=cluster,
-        )
-        self.devices: list[DeviceInfo] = []
+        is_isolated = config.isolate_session_state or bool(config.cluster_def.job)
+        spec = SessionSpec(self.name, worker.task, config, is_isolated, cluster)
+        self.devices: list[DeviceAttributes] = []
         created: list[Peer] = []
         self._delete = Finalizer(self, partial(_delete, self.name, created))
         self.is_closed = False
         try:
             for peer in _own_first(worker.task, peers):
                 created.append(peer)
-                self.devices += peer.create_session(request, timeout)
+                self.devices += peer.create_session(spec, timeout)
         except BaseException:
             self.close()
             raise
@@ -102,7 +97,9 @@ class MasterSession:
         nowhere = Containers()
         return [
             own.get(device.name)
-            or Device(device.name, device.device_type, TorchDevice("cpu"), nowhere, memory_limit=device.memory_limit)
+            or Device(
+                device.name, device.device_type, TorchDevice("cpu"), nowhere, memory_limit=device.memory_limit_bytes
+            )
             for device in self.devices
         ]
 
@@ -120,13 +117,10 @@ class MasterSession:
 
         def register(task: str) -> None:
             part = parts[task]
-            request = RegisterStep(
-                session=self.name,
-                num_fetches=len(part.fetches),
-                others={other: self._peers[other].incarnation for other in sorted(others - {task})},
-                routes=part.routes,
+            incarnations = {other: self._peers[other].incarnation for other in sorted(others - {task})}
+            part.handle = part.peer.register(
+                self.name, part.partitions, len(part.fetches), incarnations, part.routes, self._timeout
             )
-            part.handle = part.peer.register(request, part.partitions, self._timeout)
             registered.append(part)
 
         first, *more = parts or [None]
@@ -290,10 +284,12 @@ class ClusterExecutable:
             step.pump = None
             pump.close()
 
-    def _request(self, part: Part, step_id: int, step: Step, feeds: Sequence[Any], is_pumped: bool = False) -> Request:
+    def _request(
+        self, part: Part, step_id: int, step: Step, feeds: Sequence[Any], is_pumped: bool = False
+    ) -> StepRequest:
         values = [feeds[i] for i in part.feeds]
         is_traced = step.trace is not None
-        return Request(part.handle, step_id, values, step.milliseconds_left(), is_traced, is_pumped)
+        return StepRequest(part.handle, step_id, values, step.milliseconds_left(), is_traced, is_pumped)
 
     def _stop(self, step_id: int, state: MasterStep, replies: dict[str, Reply], error: BaseException) -> None:
         """Aborts a step at the other tasks that have not replied, and waits for none of them."""

@@ -6,35 +6,35 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Protocol
 
 from thalweg._src.base import errors
 from thalweg._src.base.config import RunMetadata
-from thalweg._src.base.messages import Message
-from thalweg._src.cluster.distributed import control
-from thalweg._src.cluster.distributed.channel import Channel, Request
+from thalweg._src.cluster.distributed import control, conversions
+from thalweg._src.cluster.distributed.channel import Channel, StepRequest
+from thalweg._src.cluster.distributed.collectives import GroupEnd, GroupPeer, JoinRequest
 from thalweg._src.cluster.distributed.connection import ConnectionLost
-from thalweg._src.cluster.distributed.control import DeviceInfo
 from thalweg._src.cluster.distributed.data_plane import split_address
 from thalweg._src.cluster.distributed.endpoint import Endpoint
 from thalweg._src.cluster.distributed.frames import Kind, pack_error, unpack_error
+from thalweg._src.cluster.distributed.group_table import Formed
 from thalweg._src.cluster.distributed.link import Link
-from thalweg._src.cluster.distributed.rpc import Stub, is_waited_for
-from thalweg._src.cluster.distributed.worker import Destination, Worker
+from thalweg._src.cluster.distributed.rpc import Answer, Stub, caller_is_active
+from thalweg._src.cluster.distributed.worker import Destination, SessionSpec, Worker
 from thalweg._src.graph.ir import serialize
 from thalweg._src.graph.ir.step_graph import StepGraph
+from thalweg._src.runtime.backend import DeviceAttributes
 from thalweg._src.runtime.resources.step import Step
 from thalweg._src.runtime.resources.thread_pool import computing, threads
 
-M = TypeVar("M", bound=Message)
 _log = logging.getLogger("thalweg")
 _INTERRUPTIBLE = 1.0  # seconds between checks for Ctrl-C and the time limit of a step
 WAIT_SECONDS = 600.0  # for tasks that have not started when a session does, and for calls that may take long
 _GRACE = 0.5  # seconds that a task has to say itself what it waited for when the time is up
-_RETRY_SECONDS = 0.2
 _ASK_SECONDS = 10.0  # for a task to say who it is
-_REPEAT_SECONDS = 3.0
+_LATE_SECONDS = 3.0  # after which a call that may be made twice is made again
+_CHECK_SECONDS = 0.5  # between checks whether the caller still waits
 _RECONNECT_SECONDS = 2.0  # for a task that was lost, in a step that needs it
 _REPORT_SECONDS = 10.0  # between messages about a task that does not answer
 
@@ -70,7 +70,7 @@ def await_reply(reply: Reply, step: Step, task: str) -> list[Any]:
     return values
 
 
-class Peer(Destination, Protocol):
+class Peer(Destination, GroupPeer, Protocol):
     """Another task, as a master sees it."""
 
     task: str
@@ -79,14 +79,31 @@ class Peer(Destination, Protocol):
     def incarnation(self) -> int:
         """A number that changes when the task is restarted; 0 if that cannot happen."""
 
-    def create_session(self, request: control.CreateWorkerSession, timeout: float) -> list[DeviceInfo]:
+    def create_session(self, session: SessionSpec, timeout: float) -> list[DeviceAttributes]:
         """Creates a session of this master at the task, and returns the task's devices."""
 
     def delete_session(self, session: str) -> None:
         """Deletes a session of this master."""
 
-    def register(self, request: control.RegisterStep, partitions: dict[str, StepGraph], timeout: float) -> int:
-        """Registers the partitions of a step, and returns their handle."""
+    def register(
+        self,
+        session: str,
+        partitions: dict[str, StepGraph],
+        num_fetches: int,
+        incarnations: Mapping[str, int],
+        routes: Mapping[str, str],
+        timeout: float,
+    ) -> int:
+        """Registers the partitions of a step, and returns their handle.
+
+        Args:
+          session: the name of the session.
+          partitions: by device.
+          num_fetches: how many values they fetch.
+          incarnations: those of the other tasks of the step; 0 is any.
+          routes: the task that receives the tensor of each key.
+          timeout: in seconds.
+        """
 
     def deregister(self, session: str, handle: int) -> None:
         """Drops the partitions of a step."""
@@ -94,10 +111,7 @@ class Peer(Destination, Protocol):
     def reset(self, containers: Collection[str]) -> None:
         """Destroys the resources in some containers, or all."""
 
-    def ask_group(self, request: Message, answer: type[M]) -> M:
-        """Makes a call about a group of collectives."""
-
-    def start(self, request: Request) -> Reply:
+    def start(self, request: StepRequest) -> Reply:
         """Asks the task to run its partitions of a step."""
 
 
@@ -118,11 +132,11 @@ class SocketPeer:
 
     # -- calls --------------------------------------------------------------------------------------------------------
 
-    def info(self, timeout: float = _ASK_SECONDS) -> control.TaskInfo:
+    def info(self, timeout: float = _ASK_SECONDS, wait_for_ready: bool = False) -> control.TaskInfo:
         """Returns what the task says about itself, which is asked again after its link was lost."""
         if self._info is None:
             try:
-                info = self.stub.call(control.TaskRequest(), control.TaskInfo, timeout=timeout)
+                info = self.stub.call(control.GetTaskRequest(), control.TaskInfo, timeout, wait_for_ready)
             except (errors.UnavailableError, errors.DeadlineExceededError) as error:
                 text = f"{self.task or 'the server'} at {self.address} cannot be reached: {error.message}"
                 raise errors.UnavailableError(None, None, text) from None
@@ -136,74 +150,123 @@ class SocketPeer:
     def wait(self, seconds: float) -> None:
         """Waits until the task answers; raises UnavailableError if it does not within this time."""
         start, reported = time.monotonic(), 0.0
-        while True:
+        while self._info is None:
+            left = seconds - (time.monotonic() - start)
             try:
-                self.info(min(_ASK_SECONDS, max(seconds, 1.0)))
-                return
+                if left > 0:
+                    with contextlib.suppress(errors.UnavailableError):
+                        self.info(min(_CHECK_SECONDS, left), wait_for_ready=True)
+                        return
+                self.info(min(_ASK_SECONDS, max(seconds, 1.0)))  # without waiting: its error says what is wrong
             except errors.UnavailableError as error:
-                if not is_waited_for():
+                if not caller_is_active():
                     raise errors.CancelledError(None, None, f"the caller has gone; {error.message}") from None
                 waited = time.monotonic() - start
                 if waited >= seconds:
-                    raise errors.UnavailableError(
-                        None,
-                        None,
-                        f"{error.message} (waited for {waited:.1f} seconds)",
-                    ) from None
+                    text = f"{error.message} (waited for {waited:.1f} seconds)"
+                    raise errors.UnavailableError(None, None, text) from None
                 if waited - reported >= _REPORT_SECONDS:
                     reported = waited
                     _log.warning("still waiting: %s", error.message)
-            time.sleep(min(_RETRY_SECONDS, max(0.0, seconds - waited)))
 
-    def create_session(self, request: control.CreateWorkerSession, timeout: float) -> list[DeviceInfo]:
-        self.wait(timeout)
-        self.link()
-        return list(self.call(request, control.DeviceList, timeout=timeout).device)
-
-    def call(self, request: Message, answer: type[M], attachment: bytes = b"", timeout: float = WAIT_SECONDS) -> M:
-        """Makes a call that ends when the task is lost."""
-        is_alive = lambda: self._endpoint.find(self.task) is not None  # noqa: E731
+    def call(self, request: Any, answer: type[Answer], timeout: float = WAIT_SECONDS) -> Answer:
+        """Makes a call; its error names the task."""
         try:
-            return self.stub.call(request, answer, attachment, timeout, is_alive)
+            return self.stub.call(request, answer, timeout)
         except errors.UnavailableError as error:
             raise errors.UnavailableError(None, None, f"{self.task} is lost: {error.message}") from None
         except errors.DeadlineExceededError:
             text = f"{self.task} did not answer the call {type(request).__name__} within {timeout:g} seconds"
             raise errors.DeadlineExceededError(None, None, text) from None
 
-    def repeat(self, request: Message, answer: type[M]) -> M:
-        """Makes a call that may be made twice, again if it fails: it or its answer may have been lost on the way."""
+    def repeat(self, request: Any, answer: type[Answer]) -> Answer:
+        """Makes a call that may be made twice, and again if its answer is late.
+
+        gRPC repeats calls whose connection was lost; it does not repeat those that a busy task leaves unanswered.
+        """
         try:
-            return self.call(request, answer, timeout=_REPEAT_SECONDS)
-        except errors.OpError:
+            return self.call(request, answer, timeout=_LATE_SECONDS)
+        except errors.DeadlineExceededError:
             if self._endpoint.find(self.task) is None:
                 raise
         return self.call(request, answer, timeout=10)
 
-    def end(self, request: Message) -> None:
+    def end(self, request: Any) -> None:
         """Makes a call that ends something at the task, unless that is lost."""
         try:
-            self.repeat(request, control.Nothing)
+            self.repeat(request, control.Empty)
         except errors.OpError:
             if self._endpoint.find(self.task) is not None:
                 raise
 
-    def delete_session(self, session: str) -> None:
-        self.end(control.DeleteWorkerSession(session=session))
+    def create_session(self, session: SessionSpec, timeout: float) -> list[DeviceAttributes]:
+        self.wait(timeout)
+        self.link()
+        request = control.CreateWorkerSessionRequest(
+            session=session.name,
+            master=session.master,
+            config_json=conversions.config_to_json(session.config),
+            is_isolated=session.is_isolated,
+            cluster=conversions.cluster_to_message(session.cluster),
+        )
+        return conversions.device_attributes(self.call(request, control.DeviceList, timeout).device)
 
-    def register(self, request: control.RegisterStep, partitions: dict[str, StepGraph], timeout: float) -> int:
-        return self.call(request, control.Handle, serialize.to_bytes(partitions), timeout).handle
+    def delete_session(self, session: str) -> None:
+        self.end(control.DeleteWorkerSessionRequest(session=session))
+
+    def register(
+        self,
+        session: str,
+        partitions: dict[str, StepGraph],
+        num_fetches: int,
+        incarnations: Mapping[str, int],
+        routes: Mapping[str, str],
+        timeout: float,
+    ) -> int:
+        request = control.RegisterGraphRequest(
+            session=session,
+            partitions=serialize.to_bytes(partitions),
+            num_fetches=num_fetches,
+            others=incarnations,
+            routes=routes,
+        )
+        return self.call(request, control.RegisterGraphResponse, timeout).handle
 
     def deregister(self, session: str, handle: int) -> None:
-        self.call(control.Handle(session=session, handle=handle), control.Nothing, timeout=10)
+        self.call(control.DeregisterGraphRequest(session=session, handle=handle), control.Empty, timeout=10)
 
     def reset(self, containers: Collection[str]) -> None:
         self.link()
-        self.call(control.Reset(container=list(containers)), control.Nothing, timeout=20)
+        self.call(control.CleanupAllRequest(container=containers), control.Empty, timeout=20)
 
-    def ask_group(self, request: Message, answer: type[M]) -> M:
+    # -- groups of collectives ----------------------------------------------------------------------------------------
+
+    def join_group(self, join: JoinRequest, is_leaving: bool = False) -> Formed | list[str]:
         self.link()
-        return self.repeat(request, answer)
+        request = control.JoinGroupRequest(
+            key=join.key,
+            size=join.size,
+            local_size=join.local_size,
+            task=join.task,
+            attempt=join.attempt,
+            is_leaving=is_leaving,
+        )
+        group = self.repeat(request, control.JoinGroupResponse)
+        return Formed(group.number, tuple(group.task), tuple(group.local_size)) if group.number else list(group.task)
+
+    def get_group_value(self, number: int, key: str) -> bytes | None:
+        answer = self.repeat(control.GetGroupValueRequest(number=number, key=key), control.GetGroupValueResponse)
+        return answer.value if answer.has_value else None
+
+    def set_group_value(self, number: int, key: str, value: bytes) -> None:
+        self.repeat(control.SetGroupValueRequest(number=number, key=key, value=value), control.Empty)
+
+    def end_group(self, end: GroupEnd) -> None:
+        self.link()
+        request = control.EndGroupRequest(
+            number=end.number, task=end.task, operations=end.operations, message=end.message
+        )
+        self.repeat(request, control.Empty)
 
     # -- steps --------------------------------------------------------------------------------------------------------
 
@@ -245,10 +308,10 @@ class SocketPeer:
 
     def has_committed(self, step: int, participant: str) -> bool:
         self.link()
-        request = control.TransactionRequest(step=step, participant=participant)
-        return self.repeat(request, control.TransactionState).is_committed
+        request = control.GetTransactionRequest(step=step, participant=participant)
+        return self.repeat(request, control.GetTransactionResponse).is_committed
 
-    def start(self, request: Request, kind: Kind = Kind.RUN_PARTITIONS) -> SocketReply:
+    def start(self, request: StepRequest, kind: Kind = Kind.RUN_PARTITIONS) -> SocketReply:
         """Asks the task to run something on a channel of its own."""
         link = self.link()
         try:
@@ -361,19 +424,24 @@ class InProcessPeer:
         self._worker = worker
         self._find = find
 
-    def create_session(self, request: control.CreateWorkerSession, timeout: float) -> list[DeviceInfo]:
-        devices = self._worker.create_session(request.session, request.config, request.is_isolated, request.cluster)
-        return list(control.device_list(devices).device)
+    def create_session(self, session: SessionSpec, timeout: float) -> list[DeviceAttributes]:
+        devices = self._worker.create_session(session)
+        return [DeviceAttributes(device.name, device.type, device.memory_limit) for device in devices]
 
     def delete_session(self, session: str) -> None:
         self._worker.delete_session(session)
 
-    def register(self, request: control.RegisterStep, partitions: dict[str, StepGraph], timeout: float) -> int:
-        others = {task: self._find(task) for task in request.others}
-        incarnations = dict(request.others)
-        return self._worker.register(
-            request.session, partitions, request.num_fetches, others, incarnations, request.routes
-        )
+    def register(
+        self,
+        session: str,
+        partitions: dict[str, StepGraph],
+        num_fetches: int,
+        incarnations: Mapping[str, int],
+        routes: Mapping[str, str],
+        timeout: float,
+    ) -> int:
+        others = {task: self._find(task) for task in incarnations}
+        return self._worker.register(session, partitions, num_fetches, others, incarnations, routes)
 
     def deregister(self, session: str, handle: int) -> None:
         self._worker.deregister(session, handle)
@@ -381,11 +449,21 @@ class InProcessPeer:
     def reset(self, containers: Collection[str]) -> None:
         self._worker.reset(containers)
 
-    def ask_group(self, request: Message, answer: type[M]) -> M:
+    def join_group(self, join: JoinRequest, is_leaving: bool = False) -> Formed | list[str]:
         self.require()
-        found = self._worker.collectives.answer(request)
-        assert isinstance(found, answer)
-        return found
+        return self._worker.collectives.join(join, is_leaving)
+
+    def get_group_value(self, number: int, key: str) -> bytes | None:
+        self.require()
+        return self._worker.collectives.get_value(number, key)
+
+    def set_group_value(self, number: int, key: str, value: bytes) -> None:
+        self.require()
+        self._worker.collectives.set_value(number, key, value)
+
+    def end_group(self, end: GroupEnd) -> None:
+        self.require()
+        self._worker.collectives.end(end)
 
     def require(self, incarnation: int = 0) -> None:
         if self._worker.is_closed:
@@ -402,7 +480,7 @@ class InProcessPeer:
         self.require()
         return self._worker.transactions.answer(step, participant)
 
-    def start(self, request: Request) -> InProcessReply:
+    def start(self, request: StepRequest) -> InProcessReply:
         self.require()
         return InProcessReply(self._worker, request)
 
@@ -410,7 +488,7 @@ class InProcessPeer:
 class InProcessReply:
     """The answer of a task in this process, whose partitions run on a thread of the pool."""
 
-    def __init__(self, worker: Worker, request: Request) -> None:
+    def __init__(self, worker: Worker, request: StepRequest) -> None:
         self._worker, self._request = worker, request
         self._done = threading.Event()
         self._result: Any = None

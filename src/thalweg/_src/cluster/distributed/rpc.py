@@ -1,27 +1,73 @@
-"""gRPC for the control plane: the calls of `control` as methods of one service."""
+"""gRPC for the control plane: the services of control.proto, at both ends.
+
+gRPC waits for tasks that have not started, notices lost connections by its keepalive, and repeats the calls that are
+marked idempotent. What is added here is TensorFlow's errors, and that requests are parsed where their errors are
+answered.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent import futures
+import json
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
-from functools import partial
+from functools import cache
 from typing import Any, TypeVar
 
 from thalweg._src.base import errors
-from thalweg._src.base.messages import Message
-from thalweg._src.cluster.distributed import authentication, background
-from thalweg._src.cluster.distributed.control import CALLS, SERVICE, decode, encode
+from thalweg._src.cluster.distributed import authentication, control
 from thalweg._src.cluster.distributed.credentials import Credentials
 from thalweg._src.cluster.distributed.grpc_connections import GrpcConnections
 from thalweg._src.cluster.distributed.limits import Limits, TaskConnections
 
-M = TypeVar("M", bound=Message)
+Answer = TypeVar("Answer")
+MASTER, WORKER = "thalweg.v1.Master", "thalweg.v1.Worker"
 _THREADS = 64
-_CHECK_SECONDS = 0.5
-_is_waited_for: ContextVar[Callable[[], bool]] = ContextVar("is_waited_for", default=lambda: True)
-_RECONNECT = (("grpc.initial_reconnect_backoff_ms", 100), ("grpc.max_reconnect_backoff_ms", 1000))
+_PING_MILLISECONDS = 4000  # without a message during a call, after which gRPC sends a PING
+_LOST_MILLISECONDS = 8000  # for the answer to a PING, and for a connection
+_CHANNEL_OPTIONS = (
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+    ("grpc.min_reconnect_backoff_ms", _LOST_MILLISECONDS),
+    ("grpc.keepalive_time_ms", _PING_MILLISECONDS),
+    ("grpc.keepalive_timeout_ms", _LOST_MILLISECONDS),
+    ("grpc.http2.ping_timeout_ms", _LOST_MILLISECONDS),
+)
+_RETRY_POLICY = {
+    "maxAttempts": 5,
+    "initialBackoff": "0.1s",
+    "maxBackoff": "1s",
+    "backoffMultiplier": 2,
+    "retryableStatusCodes": ["UNAVAILABLE"],
+}
+# A trailer that says that a call is not to be made again: its error is an answer of the task, not of the network.
+_NO_RETRY = (("grpc-retry-pushback-ms", "-1"),)
+_caller_is_active: ContextVar[Callable[[], bool]] = ContextVar("caller_is_active", default=lambda: True)
+
+
+@cache
+def methods() -> dict[str, Any]:
+    """Returns the descriptors of all calls by the names of their requests: no two calls have the same request."""
+    services = control.DESCRIPTOR.services_by_name.values()
+    return {method.input_type.full_name: method for service in services for method in service.methods}
+
+
+def _path(method: Any) -> str:
+    return f"/{method.containing_service.full_name}/{method.name}"
+
+
+@cache
+def _service_config() -> str:
+    """Returns the configuration by which gRPC repeats the calls that may be made twice.
+
+    GetTask is not among them: it asks whether the task can be reached, and by `wait_for_ready` until it can.
+    """
+    repeatable = [
+        {"service": method.containing_service.full_name, "method": method.name}
+        for method in methods().values()
+        if method.GetOptions().idempotency_level and method.name != "GetTask"
+    ]
+    return json.dumps({"methodConfig": [{"name": repeatable, "retryPolicy": _RETRY_POLICY}]})
 
 
 class Stub:
@@ -30,55 +76,58 @@ class Stub:
     def __init__(self, address: str, credentials: Credentials) -> None:
         self.address = address
         self._channel = authentication.channel(
-            address, credentials, max_message_bytes=Limits.find().graph_bytes, options=_RECONNECT
+            address,
+            credentials,
+            max_message_bytes=Limits.find().graph_bytes,
+            options=[*_CHANNEL_OPTIONS, ("grpc.service_config", _service_config())],
         )
-        self._methods: dict[type[Message], Any] = {}
 
     def call(
-        self,
-        request: Message,
-        answer: type[M],
-        attachment: bytes = b"",
-        timeout: float | None = None,
-        is_alive: Callable[[], bool] = lambda: True,
-    ) -> M:
-        """Makes a call; raises UnavailableError if the task cannot be reached, or the error of the task.
+        self, request: Any, answer: type[Answer], timeout: float | None = None, wait_for_ready: bool = False
+    ) -> Answer:
+        """Makes the call that has this request; raises UnavailableError if the task is lost, or the task's error.
 
-        is_alive: returns whether to go on waiting for the answer
+        wait_for_ready: whether to wait for a task that cannot be reached yet, until the time is up
         """
         import grpc
 
-        kind = type(request)
-        if kind not in self._methods:
-            self._methods[kind] = self._channel.unary_unary(f"/{SERVICE}/{kind.__name__}")
-        assert CALLS[kind] is answer
+        method = methods()[request.DESCRIPTOR.full_name]
         try:
-            method = partial(self._methods[kind], timeout=timeout)
-            future = background.call(method, encode(request, attachment))
-            while not futures.wait([future], _CHECK_SECONDS).done:
-                if not is_alive():  # the call itself ends with the channel
-                    raise errors.UnavailableError(None, None, f"{self.address} does not answer")
-            content = future.result()
+            content = self._channel.unary_unary(_path(method))(
+                request.SerializeToString(), timeout=timeout, wait_for_ready=wait_for_ready
+            )
         except grpc.RpcError as error:
             raise _error(error, self.address) from None
         except ValueError as error:  # the channel was closed meanwhile
             raise errors.CancelledError(None, None, str(error)) from None
-        try:
-            return decode(answer, content)[0]
-        except ValueError as error:
-            raise errors.InternalError(None, None, f"the answer of {self.address} is malformed: {error}") from None
+        return _parsed(answer, content, errors.InternalError, f"the answer of {self.address} to {method.name}")
 
     def close(self) -> None:
         self._channel.close()
 
 
+def _parsed(
+    kind: type[Answer], content: bytes, error: Callable[[None, None, str], errors.OpError], what: str
+) -> Answer:
+    from google.protobuf.message import DecodeError
+
+    try:
+        message: Answer = kind.FromString(content)  # type: ignore[attr-defined]
+        return message
+    except DecodeError as reason:
+        raise error(None, None, f"{what} is malformed: {reason}") from None
+
+
 def _error(error: Any, address: str) -> errors.OpError:
-    code = error.code().value[0]
-    kind = errors.exception_type_from_error_code(code)
-    return kind(None, None, error.details() or f"the call to {address} failed")
+    import grpc
 
-
-Handlers = dict[type[Message], Callable[[Any, memoryview], Message]]
+    code, text = error.code(), error.details() or f"the call to {address} failed"
+    if code is grpc.StatusCode.UNIMPLEMENTED:
+        text = (
+            f"the task at {address} has no such call: all tasks of a cluster need the same release of Thalweg ({text})"
+        )
+    kind = errors.exception_type_from_error_code(code.value[0])
+    return kind(None, None, text)
 
 
 class _Threads(ThreadPoolExecutor):
@@ -93,22 +142,26 @@ class _Threads(ThreadPoolExecutor):
 
 
 class RpcServer:
-    """Serves the calls of a task at an address."""
+    """Serves the calls of a task at an address.
 
-    def __init__(self, address: str, handlers: Handlers, credentials: Credentials) -> None:
+    Args:
+      address: host and port; the port 0 stands for any free one.
+      servicers: for each service of control.proto, an object with a method for each call, from request to answer.
+      credentials: those of this process.
+    """
+
+    def __init__(self, address: str, servicers: Mapping[str, object], credentials: Credentials) -> None:
         import grpc
 
-        methods = {
-            kind.__name__: grpc.unary_unary_rpc_method_handler(_method(kind, handle, address))
-            for kind, handle in handlers.items()
-        }
         self._threads = _Threads(_THREADS, thread_name_prefix="thalweg rpc")
-        handler = grpc.method_handlers_generic_handler(SERVICE, methods)
         self._connections = GrpcConnections(TaskConnections())
         self._server, self.port = authentication.server(
             address,
             credentials,
-            [handler],
+            [
+                grpc.method_handlers_generic_handler(name, _handlers(name, servicer, address))
+                for name, servicer in servicers.items()
+            ],
             pool=self._threads,
             max_message_bytes=Limits.find().graph_bytes,
             connections=self._connections,
@@ -124,28 +177,39 @@ class RpcServer:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-def is_waited_for() -> bool:
+def caller_is_active() -> bool:
     """Returns whether the caller of the call that this thread answers still waits; True outside of calls."""
-    return _is_waited_for.get()()
+    return _caller_is_active.get()()
 
 
-def _method(
-    kind: type[Message], handle: Callable[[Any, memoryview], Message], address: str
-) -> Callable[[bytes, Any], bytes]:
-    def call(content: bytes, context: Any) -> bytes:
-        _is_waited_for.set(context.is_active)
+def _handlers(service: str, servicer: object, address: str) -> dict[str, Any]:
+    import grpc
+
+    return {
+        method.name: grpc.unary_unary_rpc_method_handler(_handler(method, getattr(servicer, method.name), address))
+        for method in methods().values()
+        if method.containing_service.full_name == service
+    }
+
+
+def _handler(method: Any, function: Callable[[Any], Any], address: str) -> Callable[[bytes, Any], bytes]:
+    """Returns the function that answers a call from bytes to bytes; errors become status codes."""
+    from google.protobuf.message_factory import GetMessageClass
+
+    request_type, empty = GetMessageClass(method.input_type), b""
+
+    def answer(content: bytes, context: Any) -> bytes:
+        _caller_is_active.set(context.is_active)
         try:
-            try:
-                request, attachment = decode(kind, content)
-            except ValueError as error:
-                raise ValueError(f"{address} received a malformed call {kind.__name__}: {error}") from None
-            return encode(handle(request, attachment))
+            what = f"the request {method.name} that {address} received"
+            response = function(_parsed(request_type, content, errors.InvalidArgumentError, what))
+            return empty if response is None else response.SerializeToString()
         except Exception as error:
-            code, message = _status(error)
-            context.abort(code, message)
+            context.set_trailing_metadata(_NO_RETRY)
+            context.abort(*_status(error))
             raise  # abort raises
 
-    return call
+    return answer
 
 
 def _status(error: Exception) -> tuple[Any, str]:

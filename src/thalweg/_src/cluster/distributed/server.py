@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import weakref
 from collections.abc import Collection
@@ -22,8 +21,9 @@ from thalweg._src.cluster.distributed.handshake import Peer as Caller, Stream
 from thalweg._src.cluster.distributed.limits import TaskConnections
 from thalweg._src.cluster.distributed.master import MasterSession, usable
 from thalweg._src.cluster.distributed.peers import WAIT_SECONDS, InProcessPeer, Peer, SocketPeer
+from thalweg._src.cluster.distributed.reach import Reach
 from thalweg._src.cluster.distributed.rpc import RpcServer
-from thalweg._src.cluster.distributed.task_service import ALLOW, TaskService
+from thalweg._src.cluster.distributed.task_service import TaskService
 from thalweg._src.cluster.distributed.worker import Worker
 
 PROTOCOLS = ("grpc", "inprocess")
@@ -128,7 +128,8 @@ class LocalTask:
         self._peers: dict[tuple[str, str], SocketPeer] = {}
         self._lock = threading.Lock()
         self.worker = Worker(self.task, server_def.default_session_config, self._collectives())
-        self.service = TaskService(self.worker, self.open_session, self._find_other, self.reset, _allowed())
+        reach = Reach.from_environment(self.task)
+        self.service = TaskService(self.worker, self.open_session, self._find_other, self.reset, reach)
         self._is_local = server_def.protocol == "inprocess"
         self._is_started = False
         address = self._addresses[self.task]
@@ -142,7 +143,7 @@ class LocalTask:
         own, everywhere = ("::1", "::") if ":" in host else ("127.0.0.1", "0.0.0.0")
         bound = own if is_loopback(host) else everywhere
         self._rpc = RpcServer(
-            f"[{bound}]:{port}" if ":" in bound else f"{bound}:{port}", self.service.handlers(), credentials
+            f"[{bound}]:{port}" if ":" in bound else f"{bound}:{port}", self.service.servicers(), credentials
         )
         self.service.endpoint = self._endpoint = Endpoint(self.task, self.service, credentials)
         self.target = f"grpc://localhost:{self._rpc.port}"
@@ -235,20 +236,6 @@ class LocalTask:
         for peer in self._peers.values():
             peer.close()
         self._endpoint.close()
-
-
-def _allowed() -> list[str]:
-    """Returns what graphs from other processes may reach: checkpoints, and what the environment adds."""
-    known = {
-        "checkpoints": ("reads checkpoints", "writes checkpoints"),
-        "files": ("reads files", "writes files"),
-        "python": ("calls Python",),
-    }
-    names = [name.strip() for name in os.environ.get(ALLOW, "").split(",") if name.strip()]
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise errors.invalid(f"{ALLOW} has {unknown[0]!r}; it may have {', '.join(known)}, separated by commas")
-    return [reach for name in ("checkpoints", *names) for reach in known[name]]
 
 
 def _server_def(

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from thalweg._src.base import errors
 from thalweg._src.base.config import ClusterDef, ConfigProto, RunMetadata
-from thalweg._src.cluster.distributed.channel import Request, WayBack
+from thalweg._src.cluster.distributed.channel import ReplyStream, StepRequest
 from thalweg._src.cluster.distributed.collectives import SessionCollectives, TaskCollectives
 from thalweg._src.cluster.distributed.expected import (
     Expected,
@@ -67,26 +67,26 @@ class Destination(Protocol):
 class TaskRendezvous(LinkedRendezvous):
     """The rendezvous of a step at one task: what is meant for other tasks is sent there."""
 
-    __slots__ = ("_back", "_expected", "_routes", "_step_id")
+    __slots__ = ("_expected", "_replies", "_routes", "_step_id")
 
     def __init__(self, step_id: int) -> None:
         super().__init__()
         self._step_id = step_id
         self._routes: Mapping[str, Destination] = {}
         self._expected: Mapping[str, Sequence[Expected]] = {}
-        self._back: WayBack | None = None
+        self._replies: ReplyStream | None = None
 
     def route(
         self,
         routes: Mapping[str, Destination],
         expected: Mapping[str, Sequence[Expected]],
-        back: WayBack | None = None,
+        replies: ReplyStream | None = None,
     ) -> None:
         """Sets the destinations of keys whose receivers are at other tasks, and what arrives from there.
 
-        back: the way to the master that waits for this step, which its thread reads itself
+        replies: the stream to the master that waits for this step, which its thread reads itself
         """
-        self._routes, self._expected, self._back = routes, expected, back
+        self._routes, self._expected, self._replies = routes, expected, replies
 
     def receive(self, key: str, receiver: Receive) -> None:
         expected = self._expected.get(key)
@@ -96,10 +96,21 @@ class TaskRendezvous(LinkedRendezvous):
         destination = self._routes.get(key)
         if destination is None:
             super().send(key, value)
-        elif self._back is not None and destination.task == self._back.task:
-            self._back.push(self._step_id, key, value)
+        elif self._replies is not None and destination.task == self._replies.task:
+            self._replies.push(self._step_id, key, value)
         else:
             destination.push(self._step_id, key, value)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSpec:
+    """A session that a master, a task, opens at a worker, with its options and its cluster."""
+
+    name: str
+    master: str
+    config: ConfigProto
+    is_isolated: bool
+    cluster: ClusterDef
 
 
 @dataclass(slots=True, eq=False)
@@ -156,19 +167,19 @@ class Worker:
 
     # -- sessions and graphs ------------------------------------------------------------------------------------------
 
-    def create_session(self, session: str, config: ConfigProto, is_isolated: bool, cluster: ClusterDef) -> list[Device]:
+    def create_session(self, spec: SessionSpec) -> list[Device]:
         """Creates a session of a master; its devices keep the state of kernels, and share resources with others."""
-        resources = Containers(SharedContainers()) if is_isolated else self._resources
-        merged = self.merged(config)
-        devices = local_devices(merged, resources, self.task)
-        collectives = self.collectives.session(merged, cluster)
+        resources = Containers(SharedContainers()) if spec.is_isolated else self._resources
+        config = self.merged(spec.config)
+        devices = local_devices(config, resources, self.task)
+        collectives = self.collectives.session(config, spec.cluster)
         for device in devices:
             device.collectives = collectives
             device.transactions = self.transactions
         with self._lock:
-            if session in self._sessions:
-                raise errors.AlreadyExistsError(None, None, f"{self.task} has a session {session!r}")
-            self._sessions[session] = WorkerSession(merged, devices, resources, is_isolated, collectives)
+            if spec.name in self._sessions:
+                raise errors.AlreadyExistsError(None, None, f"{self.task} has a session {spec.name!r}")
+            self._sessions[spec.name] = WorkerSession(config, devices, resources, spec.is_isolated, collectives)
         return devices
 
     def merged(self, config: ConfigProto) -> ConfigProto:
@@ -267,19 +278,19 @@ class Worker:
         step_id: int,
         feeds: Sequence[Any],
         step: Step,
-        back: WayBack | None = None,
+        replies: ReplyStream | None = None,
         master: str = "",
     ) -> Sequence[Any]:
         """Runs the registered partitions of a step, and tells the other tasks if that fails.
 
-        back: the way to the master, if it waits for the tensors that it needs on the channel of its request
+        replies: the stream to the master, if it waits for the tensors that it needs on the channel of its request
         master: the task that asks for the step, whose loss ends it
         """
         with self._lock:  # the session is deleted before or after
             registered = self.find(handle)
             registered.running.add(step)
         try:
-            self.open(step_id, step, registered.others, registered.routes, registered.received, back, master)
+            self.open(step_id, step, registered.others, registered.routes, registered.received, replies, master)
             try:
                 for task, other in registered.others.items():
                     other.require(registered.incarnations.get(task, 0))
@@ -300,7 +311,7 @@ class Worker:
         others: Mapping[str, Destination],
         routes: Mapping[str, Destination],
         received: Mapping[str, Sequence[Expected]] = MappingProxyType({}),
-        back: WayBack | None = None,
+        replies: ReplyStream | None = None,
         master: str = "",
     ) -> None:
         """Starts a step: its tensors arrive here from now on, and it fails if one of the other tasks does."""
@@ -310,7 +321,7 @@ class Worker:
             mailbox = self._steps.start(step_id, step, {*others, master}, time.monotonic())
         if isinstance(mailbox, BaseException):
             raise mailbox
-        mailbox.route(routes, received, back)
+        mailbox.route(routes, received, replies)
         step.number = step_id
         step.ask = lambda task: others[task].has_committed(step_id, self.task)
         step.use(mailbox)
@@ -335,13 +346,15 @@ class Worker:
             for other in others.values():
                 other.abort(step_id, error)
 
-    def serve(self, request: Request, back: WayBack | None = None, master: str = "") -> tuple[Sequence[Any], Any]:
+    def serve(
+        self, request: StepRequest, replies: ReplyStream | None = None, master: str = ""
+    ) -> tuple[Sequence[Any], Any]:
         """Runs what another task asks for; returns the fetched values and, if it is traced, the times of nodes."""
         check_feeds(self.find(request.handle).feeds, request.feeds)
         if core_share.active:
             core_share.look()
         step = new_step(request)
-        return self.run(request.handle, request.step, request.feeds, step, back, master), times_of(step)
+        return self.run(request.handle, request.step, request.feeds, step, replies, master), times_of(step)
 
     def deliver(self, step: int, key: str, value: Any, source: str = "", nbytes: int = 0) -> None:
         """Takes a tensor that another task sent, perhaps before the step has started here."""
@@ -362,13 +375,13 @@ class Worker:
         with self._lock:
             return self._steps.aborted(step)
 
-    def lose(self, task: str, why: str) -> None:
+    def peer_lost(self, task: str, why: str) -> None:
         """Ends the steps in which a lost task takes part."""
         with self._lock:
-            runs = self._steps.lose(task)
+            runs = self._steps.peer_lost(task)
         for run in runs:
             _fail(run, unreachable(task, why))
-        self.collectives.lose(task, why)
+        self.collectives.peer_lost(task, why)
 
     def expire(self) -> None:
         """Drops the tensors of steps that never started."""
@@ -413,7 +426,7 @@ def _waiting(run: Step) -> list[str]:
     return []
 
 
-def new_step(request: Request) -> Step:
+def new_step(request: StepRequest) -> Step:
     """Returns a step with the time limit of a request, traced if the request says so."""
     step = Step()
     if request.timeout_in_ms:

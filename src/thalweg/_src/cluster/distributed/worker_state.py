@@ -91,7 +91,7 @@ class WorkerSteps(Generic[Mailbox, Run]):
         """Returns the error of a step that failed, or was aborted before it started."""
         return self._failed.get(step)
 
-    def lose(self, task: str) -> list[Run]:
+    def peer_lost(self, task: str) -> list[Run]:
         """Returns the runs to fail when a task is lost: those in which it takes part.
 
         What it has sent for steps that have not started is dropped.

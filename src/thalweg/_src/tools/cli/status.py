@@ -26,7 +26,7 @@ class TaskStatus:
 
     task: str
     address: str
-    status: control.Status | None
+    status: control.GetStatusResponse | None
     reason: str = ""
 
     def as_dict(self) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def _ask(address: str, task: str, seconds: float) -> TaskStatus:
     try:
         stub = Stub(address, Credentials.find([address]))
         try:
-            status = stub.call(control.StatusRequest(), control.Status, timeout=seconds)
+            status = stub.call(control.GetStatusRequest(), control.GetStatusResponse, timeout=seconds)
         finally:
             stub.close()
     except errors.DeadlineExceededError:

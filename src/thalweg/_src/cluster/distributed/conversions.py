@@ -1,0 +1,39 @@
+"""Options, clusters and devices as messages of the control plane, and the reverse."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from thalweg._src.base import errors
+from thalweg._src.base.config import ClusterDef, ConfigProto, JobDef
+from thalweg._src.cluster.distributed import control
+from thalweg._src.runtime.backend import DeviceAttributes
+from thalweg._src.runtime.resources.devices import Device
+
+
+def config_to_json(config: ConfigProto) -> str:
+    return json.dumps(config.as_dict())
+
+
+def config_from_json(text: str) -> ConfigProto:
+    try:
+        return ConfigProto.from_dict(json.loads(text)) if text else ConfigProto()
+    except (ValueError, RecursionError) as error:
+        raise errors.invalid(f"the options of a session cannot be read: {error}") from None
+
+
+def cluster_to_message(cluster: ClusterDef) -> control.Cluster:
+    return control.Cluster(job=[control.Cluster.Job(name=job.name, tasks=job.tasks) for job in cluster.job])
+
+
+def cluster_from_message(message: control.Cluster) -> ClusterDef:
+    return ClusterDef(job=[JobDef(name=job.name, tasks=dict(job.tasks)) for job in message.job])
+
+
+def device_messages(devices: Iterable[Device]) -> list[control.Device]:
+    return [control.Device(name=d.name, device_type=d.type, memory_limit=d.memory_limit) for d in devices]
+
+
+def device_attributes(devices: Iterable[control.Device]) -> list[DeviceAttributes]:
+    return [DeviceAttributes(d.name, d.device_type, d.memory_limit) for d in devices]

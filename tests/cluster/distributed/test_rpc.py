@@ -1,0 +1,208 @@
+"""The control plane over gRPC: its messages, what gRPC repeats and what not, and tasks that do not answer."""
+
+import contextlib
+import os
+import re
+import signal
+import socket
+from pathlib import Path
+from types import SimpleNamespace
+
+import grpc
+import pytest
+
+import thalweg as tf
+from tests import children
+from tests.cluster.distributed.clusters import addresses, start_task
+from thalweg._src.base import errors
+from thalweg._src.cluster.distributed import control, rpc
+from thalweg._src.cluster.distributed.credentials import Credentials
+from thalweg._src.cluster.distributed.rpc import WORKER, RpcServer, Stub
+
+PROTO = Path(control.__file__).with_suffix(".proto").read_text()
+PS = "/job:ps/replica:0/task:0"
+
+
+class Servicer:
+    """Answers one call of the Worker service; the others are not there."""
+
+    def __init__(self, answer):
+        self.count = 0
+        self._answer = answer
+
+    def __getattr__(self, name):
+        return self._call
+
+    def _call(self, request):
+        self.count += 1
+        return self._answer(request)
+
+
+@pytest.fixture
+def serve():
+    """Returns a function that serves the Worker service by a function, and returns the servicer and a stub."""
+    with contextlib.ExitStack() as stack:
+
+        def start(answer):
+            servicer = Servicer(answer)
+            server = RpcServer("127.0.0.1:0", {WORKER: servicer}, Credentials())
+            server.start()
+            stack.callback(server.stop)
+            return servicer, stack.enter_context(contextlib.closing(Stub(f"127.0.0.1:{server.port}", Credentials())))
+
+        yield start
+
+
+def _fields(message):
+    for field in message.fields:
+        entry = field.message_type
+        if entry is not None and entry.GetOptions().map_entry:
+            yield message.full_name, field.name, field.number, "map"
+        else:
+            yield message.full_name, field.name, field.number, "repeated" if field.is_repeated else ""
+    for nested in message.nested_types:
+        if not nested.GetOptions().map_entry:
+            yield from _fields(nested)
+
+
+def _declared_fields():
+    package = re.search(r"^package (.*);", PROTO, re.MULTILINE)[1]
+    scopes = [package]
+    for line in re.sub(r"//.*", "", PROTO).splitlines():
+        if match := re.match(r"\s*(?:message|service|rpc) (\w+).*\{", line):
+            scopes.append(match[1])
+        if match := re.match(r"\s*(repeated |map)?\S*(?:, \S+)? ?(\w+) = (\d+);", line):
+            yield ".".join(scopes), match[2], int(match[3]), (match[1] or "").strip()
+        if line.strip().endswith("}"):
+            scopes.pop()
+
+
+def test_the_generated_messages_are_those_of_the_proto():
+    messages = control.DESCRIPTOR.message_types_by_name.values()
+    assert sorted(field for message in messages for field in _fields(message)) == sorted(_declared_fields())
+
+
+def test_the_generated_calls_are_those_of_the_proto():
+    calls = re.findall(r"rpc (\w+)\((\w+)\) returns \(([\w.]+)\)(?:;| \{\s*option idempotency_level = (\w+))", PROTO)
+    levels = {0: "", 1: "NO_SIDE_EFFECTS", 2: "IDEMPOTENT"}
+    services = control.DESCRIPTOR.services_by_name.values()
+    assert [
+        (
+            method.name,
+            method.input_type.name,
+            method.output_type.full_name.removeprefix("thalweg.v1."),
+            levels[method.GetOptions().idempotency_level],
+        )
+        for service in services
+        for method in service.methods
+    ] == calls
+
+
+def test_no_two_calls_have_the_same_request():
+    assert len(rpc.methods()) == PROTO.count("\n  rpc ")
+
+
+def test_a_call_returns_the_answer_of_the_task(serve):
+    servicer, stub = serve(lambda request: control.GetTransactionResponse(is_committed=request.step == 7))
+    assert stub.call(control.GetTransactionRequest(step=7), control.GetTransactionResponse).is_committed
+    assert not stub.call(control.GetTransactionRequest(step=8), control.GetTransactionResponse).is_committed
+    assert servicer.count == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "text"),
+    [
+        (errors.AbortedError(None, None, "it restarted"), tf.errors.AbortedError, "it restarted"),
+        (errors.UnavailableError(None, None, "another task is lost"), tf.errors.UnavailableError, "another task"),
+        (ValueError("too many"), tf.errors.InvalidArgumentError, "too many"),
+        (RuntimeError("a fault"), tf.errors.InternalError, "RuntimeError: a fault"),
+    ],
+)
+def test_an_error_of_a_task_keeps_its_class_and_is_not_asked_for_again(serve, error, kind, text):
+    def fail(request):
+        raise error
+
+    servicer, stub = serve(fail)
+    with pytest.raises(kind, match=text):
+        stub.call(control.GetStatusRequest(), control.GetStatusResponse)
+    assert servicer.count == 1
+
+
+def _cut(port):
+    """Ends all connections of this process to a port."""
+    for name in os.listdir("/dev/fd"):
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(name))) as end:
+            if end.family in (socket.AF_INET, socket.AF_INET6) and end.getpeername()[1] == port:
+                end.shutdown(socket.SHUT_RDWR)
+
+
+def test_a_call_that_may_be_made_twice_survives_its_connection(serve):
+    def answer(request):
+        if servicer.count == 1:
+            _cut(int(stub.address.rpartition(":")[2]))
+        return control.GetStatusResponse(task=PS)
+
+    servicer, stub = serve(answer)
+    assert stub.call(control.GetStatusRequest(), control.GetStatusResponse, timeout=60).task == PS
+    assert servicer.count == 2
+
+
+def test_a_call_that_may_not_be_made_twice_fails_with_its_connection(serve):
+    def answer(request):
+        _cut(int(stub.address.rpartition(":")[2]))
+        return control.RegisterGraphResponse(handle=1)
+
+    servicer, stub = serve(answer)
+    with pytest.raises(tf.errors.UnavailableError):
+        stub.call(control.RegisterGraphRequest(), control.RegisterGraphResponse, timeout=60)
+    assert servicer.count == 1
+
+
+def test_a_task_of_another_release_says_so(serve):
+    _, stub = serve(lambda request: None)
+    with pytest.raises(tf.errors.UnimplementedError, match="need the same release of Thalweg"):
+        stub.call(control.CreateSessionRequest(), control.CreateSessionResponse)  # of a service that is not there
+
+
+def test_malformed_requests_and_answers_are_errors_that_name_the_call(serve, monkeypatch):
+    servicer, stub = serve(lambda request: SimpleNamespace(SerializeToString=lambda: b"\x0a\xff"))
+    with pytest.raises(tf.errors.InternalError, match=f"{stub.address} to GetStatus is malformed"):
+        stub.call(control.GetStatusRequest(), control.GetStatusResponse)
+    with grpc.insecure_channel(stub.address) as channel, pytest.raises(grpc.RpcError) as caught:
+        channel.unary_unary(f"/{WORKER}/GetStatus")(b"\x0a\xff")
+    assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert "the request GetStatus that" in caught.value.details() and servicer.count == 1
+
+
+def test_waiting_for_a_task_ends_when_it_is_there():
+    spec = addresses(ps=1)
+    with contextlib.closing(Stub(spec["ps"][0], Credentials.find(spec["ps"]))) as stub:
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            stub.call(control.GetTaskRequest(), control.TaskInfo, timeout=0.2, wait_for_ready=True)
+        with pytest.raises(tf.errors.UnavailableError):
+            stub.call(control.GetTaskRequest(), control.TaskInfo)
+        process = start_task(spec, "ps", 0)
+        try:
+            assert stub.call(control.GetTaskRequest(), control.TaskInfo, timeout=60, wait_for_ready=True).task == PS
+        finally:
+            children.end(process)
+
+
+def test_a_call_ends_when_its_task_is_stopped():
+    """No connection is closed, and no time limit ends the call: gRPC's keepalive notices."""
+    spec = addresses(ps=1)
+    process = start_task(spec, "ps", 0)
+    try:
+        assert process.stdout.readline() == "serves\n"
+        with contextlib.closing(Stub(spec["ps"][0], Credentials.find(spec["ps"]))) as stub:
+            assert stub.call(control.GetTaskRequest(), control.TaskInfo).task == PS
+            process.send_signal(signal.SIGSTOP)
+            while Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
+                pass
+            with pytest.raises(tf.errors.UnavailableError):
+                stub.call(control.PrepareStepRequest(), control.PrepareStepResponse)
+            process.send_signal(signal.SIGCONT)
+            assert stub.call(control.GetTaskRequest(), control.TaskInfo, timeout=60, wait_for_ready=True).task == PS
+    finally:
+        process.send_signal(signal.SIGCONT)
+        children.end(process)
