@@ -93,6 +93,8 @@ ON_DEMAND = (
     *(
         "gast",
         "grpc",
+        "grpc_health",
+        "grpc_reflection",
         "h5py",
         "httptools",
         "kubernetes",

@@ -10,14 +10,19 @@ from types import SimpleNamespace
 
 import grpc
 import pytest
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message_factory import GetMessageClass
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 
 import thalweg as tf
 from tests import children
 from tests.cluster.distributed.clusters import addresses, start_task
 from thalweg._src.base import errors
 from thalweg._src.cluster.distributed import control, rpc
-from thalweg._src.cluster.distributed.credentials import Credentials
-from thalweg._src.cluster.distributed.rpc import WORKER, RpcServer, Stub
+from thalweg._src.cluster.distributed.authentication import channel
+from thalweg._src.cluster.distributed.credentials import TOKEN, Credentials
+from thalweg._src.cluster.distributed.rpc import MASTER, WORKER, RpcServer, Stub
 
 PROTO = Path(control.__file__).with_suffix(".proto").read_text()
 PS = "/job:ps/replica:0/task:0"
@@ -51,6 +56,38 @@ def serve():
             return servicer, stack.enter_context(contextlib.closing(Stub(f"127.0.0.1:{server.port}", Credentials())))
 
         yield start
+
+
+def test_probes_see_a_server_and_its_services_and_need_no_token(monkeypatch):
+    monkeypatch.setenv(TOKEN, "a secret of many letters")
+    with tf.train.Server.create_local_server() as server:
+        address = server.target.removeprefix("grpc://")
+        with grpc.insecure_channel(address) as stranger:
+            check = health_pb2_grpc.HealthStub(stranger).Check
+            for service in ("", MASTER, WORKER):
+                answer = check(health_pb2.HealthCheckRequest(service=service), timeout=60)
+                assert answer.status == health_pb2.HealthCheckResponse.SERVING
+            with pytest.raises(grpc.RpcError, match="NOT_FOUND"):
+                check(health_pb2.HealthCheckRequest(service="thalweg.v0.Master"), timeout=60)
+            with pytest.raises(grpc.RpcError, match="UNAUTHENTICATED"):
+                list(health_pb2_grpc.HealthStub(stranger).Watch(health_pb2.HealthCheckRequest(), timeout=60))
+            with pytest.raises(grpc.RpcError, match="UNAUTHENTICATED"):
+                ProtoReflectionDescriptorDatabase(stranger).get_services()
+
+
+def test_reflection_describes_the_services(monkeypatch):
+    monkeypatch.delenv(TOKEN, raising=False)
+    with tf.train.Server.create_local_server() as server:
+        credentials = Credentials.find(["localhost"])
+        address = server.target.removeprefix("grpc://")
+        with channel(address, credentials, max_message_bytes=1 << 20) as authenticated:
+            database = ProtoReflectionDescriptorDatabase(authenticated)
+            assert {MASTER, WORKER, "grpc.health.v1.Health"} <= set(database.get_services())
+            pool = DescriptorPool(database)
+            method = pool.FindServiceByName(WORKER).methods_by_name["GetStatus"]
+            answer = authenticated.unary_unary(f"/{WORKER}/GetStatus")(b"", timeout=60)
+            status = GetMessageClass(method.output_type).FromString(answer)
+            assert status.task == "/job:localhost/replica:0/task:0"
 
 
 def _fields(message):

@@ -30,6 +30,7 @@ from thalweg._src.cluster.distributed.grpc_connections import GrpcConnections
 from thalweg._src.cluster.distributed.limits import TaskConnections
 
 PROVE = "/thalweg.Credentials/Prove"
+_HEALTH = "/grpc.health.v1.Health/Check"  # for orchestrators, which have no token
 _CREDENTIAL, _NONCE, _PORT = "thalweg-credential-bin", "thalweg-nonce-bin", "thalweg-port-bin"
 _CLIENT, _SERVER = "control plane, client", "control plane, server"
 _MILLISECONDS = round(TaskConnections().header_seconds * 1000)
@@ -177,6 +178,8 @@ class _Guard:
             return self._prove(sent)
         if self._credentials.token is None:
             return self._accept(continuation(details))
+        if details.method == _HEALTH:
+            return _noted(continuation(details), self._connections.ask)
         if _CREDENTIAL not in sent:
             return self._refuse(
                 f"this server has a token of the cluster, and the client sent none: set {TOKEN} or {TOKEN_FILE}"
@@ -201,27 +204,7 @@ class _Guard:
         return _answer(proof, lambda peer: self._connections.call(peer, True))
 
     def _accept(self, handler: Any) -> Any:
-        """Returns a handler that does the same, once it has noted whose call was accepted.
-
-        It takes a request for a stream, so that this is noted before a message of any size has arrived.
-        """
-        import grpc
-
-        if handler is None:
-            return None
-        forms = (handler.unary_unary, handler.unary_stream, handler.stream_unary, handler.stream_stream)
-        answer = next(filter(None, forms))
-
-        def accepted(requests: Any, context: Any) -> Any:
-            self._connections.call(context.peer(), True)
-            request = requests if handler.request_streaming else next(requests, None)
-            if request is None:
-                context.abort(grpc.StatusCode.INVALID_ARGUMENT, "the call has no message")
-            return answer(request, context)
-
-        is_stream = handler.response_streaming
-        form = grpc.stream_stream_rpc_method_handler if is_stream else grpc.stream_unary_rpc_method_handler
-        return form(accepted, handler.request_deserializer, handler.response_serializer)
+        return _noted(handler, lambda peer: self._connections.call(peer, True))
 
     def _refuse(self, text: str) -> Any:
         """Returns a handler that reads nothing and refuses."""
@@ -233,6 +216,30 @@ class _Guard:
 
         refuse.experimental_thread_pool = _AT_ONCE  # type: ignore[attr-defined]
         return grpc.stream_stream_rpc_method_handler(refuse)
+
+
+def _noted(handler: Any, note: Callable[[str], None]) -> Any:
+    """Returns a handler that does the same, once it has noted whose call it is.
+
+    It takes a request for a stream, so that this is noted before a message of any size has arrived.
+    """
+    import grpc
+
+    if handler is None:
+        return None
+    forms = (handler.unary_unary, handler.unary_stream, handler.stream_unary, handler.stream_stream)
+    function = next(filter(None, forms))
+
+    def answer(requests: Any, context: Any) -> Any:
+        note(context.peer())
+        request = requests if handler.request_streaming else next(requests, None)
+        if request is None:
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, "the call has no message")
+        return function(request, context)
+
+    is_stream = handler.response_streaming
+    form = grpc.stream_stream_rpc_method_handler if is_stream else grpc.stream_unary_rpc_method_handler
+    return form(answer, handler.request_deserializer, handler.response_serializer)
 
 
 def _port_bytes(port: int) -> bytes:

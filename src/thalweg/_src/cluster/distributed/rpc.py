@@ -142,7 +142,7 @@ class _Threads(ThreadPoolExecutor):
 
 
 class RpcServer:
-    """Serves the calls of a task at an address.
+    """Serves the calls of a task at an address, and gRPC's services for health and reflection.
 
     Args:
       address: host and port; the port 0 stands for any free one.
@@ -152,6 +152,8 @@ class RpcServer:
 
     def __init__(self, address: str, servicers: Mapping[str, object], credentials: Credentials) -> None:
         import grpc
+        from grpc_health.v1 import health, health_pb2_grpc
+        from grpc_reflection.v1alpha import reflection
 
         self._threads = _Threads(_THREADS, thread_name_prefix="thalweg rpc")
         self._connections = GrpcConnections(TaskConnections())
@@ -166,12 +168,21 @@ class RpcServer:
             max_message_bytes=Limits.find().graph_bytes,
             connections=self._connections,
         )
+        self._health = health.HealthServicer()
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        self._services = ("", *servicers)  # the empty name is the whole server
+        reflection.enable_server_reflection([*servicers, health.SERVICE_NAME, reflection.SERVICE_NAME], self._server)
 
     def start(self) -> None:
+        from grpc_health.v1.health_pb2 import HealthCheckResponse
+
         self._server.start()
         self._connections.start(self.port)
+        for service in self._services:
+            self._health.set(service, HealthCheckResponse.SERVING)
 
     def stop(self) -> None:
+        self._health.enter_graceful_shutdown()
         self._connections.stop()
         self._server.stop(grace=None).wait(5)
         self._threads.shutdown(wait=False, cancel_futures=True)
