@@ -20,7 +20,7 @@ from thalweg._src.base.errors import OpError
 from thalweg._src.cluster.distributed import authentication, control, data_plane, handshake
 from thalweg._src.cluster.distributed.conversions import config_to_json
 from thalweg._src.cluster.distributed.endpoint import CHANNEL, LINK, Endpoint
-from thalweg._src.cluster.distributed.frames import HEADER, POSITIONS, VERSION, Kind, pack
+from thalweg._src.cluster.distributed.frames import HEADER, POSITIONS, VERSION, FrameKind, pack
 from thalweg._src.cluster.distributed.rpc import Stub, methods
 from thalweg._src.cluster.distributed.slab import Slab, available
 from thalweg._src.graph.ir.serialize import to_bytes
@@ -109,7 +109,7 @@ class Attacker:
         """Sends malformed greetings on links."""
         for number in range(count):
             with self._proved(LINK, f"attacker {next(self._names)}") as sock:
-                hello = frame(Kind.HELLO, 0, struct.pack("<QQ", number, 1 << 20), position=0)
+                hello = frame(FrameKind.HELLO, 0, struct.pack("<QQ", number, 1 << 20), position=0)
                 start = b"S" if number % 2 else b"-"
                 if number % 3 == 0 and sock.family == socket.AF_UNIX:
                     with open(os.devnull) as file:  # no slab
@@ -169,12 +169,12 @@ class Attacker:
         error = json.dumps({"code": 3, "message": "wrong", "node": "x"}).encode()
         slab = struct.pack("<BBHQQQ", 2, 0, 1, 400, 100, 64)
         return [
-            *(frame(Kind.TENSOR, step, values=[value], key=b"a;b;c") for value in values),
-            HEADER.pack(Kind.TENSOR, VERSION, 1, 1, len(slab) + 1, step, 0) + slab + b"k",
-            frame(Kind.WANTED, step, values=[torch.ones(2)], key=b"a;b;c"),
-            *(frame(kind, step, b"a;b;c") for kind in (Kind.OFFER, Kind.WANT, Kind.END, Kind.PING)),
-            *(frame(kind, 0, struct.pack("<Q", 64)) for kind in (Kind.RELEASE, Kind.CONSUMED)),
-            frame(Kind.ABORT, step, error),
+            *(frame(FrameKind.TENSOR, step, values=[value], key=b"a;b;c") for value in values),
+            HEADER.pack(FrameKind.TENSOR, VERSION, 1, 1, len(slab) + 1, step, 0) + slab + b"k",
+            frame(FrameKind.WANTED, step, values=[torch.ones(2)], key=b"a;b;c"),
+            *(frame(kind, step, b"a;b;c") for kind in (FrameKind.OFFER, FrameKind.WANT, FrameKind.END, FrameKind.PING)),
+            *(frame(kind, 0, struct.pack("<Q", 64)) for kind in (FrameKind.RELEASE, FrameKind.CONSUMED)),
+            frame(FrameKind.ABORT, step, error),
             frame(self.chance.randrange(256), step, self.chance.randbytes(40)),
         ]
 
@@ -196,7 +196,7 @@ class Attacker:
             *([], [torch.ones(3)], [torch.ones(2, 8)], [torch.ones(2, 8, dtype=torch.float64)], [_strings(), None]),
             *([torch.tensor(1.0), torch.tensor(True)], [torch.ones(1 << 14)]),
         ]
-        kinds = (Kind.RUN_STEP, Kind.RUN_PARTITIONS)
+        kinds = (FrameKind.RUN_STEP, FrameKind.RUN_PARTITIONS)
         return [frame(kind, step, head, values, position=0) for kind in kinds for values in feeds]
 
     # -- the control plane --------------------------------------------------------------------------------------------
@@ -284,7 +284,7 @@ def _answers(received):
     found = []
     while len(received) >= HEADER.size:
         kind, _, _, _, length, _, size = HEADER.unpack_from(received)
-        if kind == Kind.FAILED:
+        if kind == FrameKind.FAILED:
             fields = json.loads(received[HEADER.size : HEADER.size + length])
             found.append((fields["code"], fields["message"]))
         received = received[HEADER.size + length + size :]

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from thalweg._src.base.formats.bundle_reader import BundleReader
 from thalweg._src.cluster.distributed.connection import Connection
-from thalweg._src.cluster.distributed.frames import Kind
+from thalweg._src.cluster.distributed.frames import FrameKind
 from thalweg._src.cluster.distributed.worker import Worker
 from thalweg._src.training.checkpoint.saver import Saver
 from thalweg._src.training.input.coordinator import Coordinator
@@ -24,7 +24,7 @@ from thalweg._src.training.monitored_session import MonitoredSession
 from thalweg._src.training.session_layers import HookedSession
 
 GIL_SECONDS = 30
-_CARRIED = (Kind.TENSOR, Kind.DONE, Kind.RUN_PARTITIONS)
+_CARRIED = (FrameKind.TENSOR, FrameKind.DONE, FrameKind.RUN_PARTITIONS)
 
 
 @dataclass(frozen=True)

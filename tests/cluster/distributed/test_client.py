@@ -12,7 +12,7 @@ from tests.cluster.distributed.clusters import addresses, processes
 from thalweg._src.cluster.distributed import control
 from thalweg._src.cluster.distributed.channel import StepRequest
 from thalweg._src.cluster.distributed.client import GRPC, RemoteBackend
-from thalweg._src.cluster.distributed.frames import Kind
+from thalweg._src.cluster.distributed.frames import FrameKind
 from thalweg._src.runtime.resources.step import Step
 
 
@@ -181,7 +181,7 @@ def test_an_abort_may_arrive_before_its_step(connected):
     connected.run(v.initializer)
     step = connected.backend.compile([], [], [v.assign_add(1.0).op])
     connected.service.abort(77, tf.errors.CancelledError(None, None, "interrupted"))
-    reply = step._peer.start(StepRequest(step._handle, 77, []), Kind.RUN_STEP)
+    reply = step._peer.start(StepRequest(step._handle, 77, []), FrameKind.RUN_STEP)
     with pytest.raises(tf.errors.CancelledError, match="interrupted"):
         reply.receive()
     reply.discard()

@@ -14,7 +14,7 @@ from thalweg._src.cluster.distributed.frames import (
     HEADER,
     POSITIONS,
     VERSION,
-    Kind,
+    FrameKind,
     pack,
     pack_error,
     unpack,
@@ -138,15 +138,15 @@ def ends():
 
 
 def ping(position):
-    return HEADER.pack(Kind.PING, VERSION, position, 0, 0, 0, 0)
+    return HEADER.pack(FrameKind.PING, VERSION, position, 0, 0, 0, 0)
 
 
 def test_positions_of_frames_start_again(ends):
     connection, other = ends
     sender = Connection(other)
     for _ in range(POSITIONS + 3):
-        sender.send(Kind.PING)
-        assert connection.receive().kind == Kind.PING
+        sender.send(FrameKind.PING)
+        assert connection.receive().kind == FrameKind.PING
 
 
 @pytest.mark.parametrize("position", [0, 2], ids=["repeated", "lost"])

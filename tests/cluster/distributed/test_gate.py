@@ -14,7 +14,7 @@ from thalweg._src.cluster.distributed import data_plane, handshake
 from thalweg._src.cluster.distributed.admission import State
 from thalweg._src.cluster.distributed.credentials import Credentials
 from thalweg._src.cluster.distributed.gate import Gate
-from thalweg._src.cluster.distributed.handshake import Peer
+from thalweg._src.cluster.distributed.handshake import Caller
 from thalweg._src.cluster.distributed.limits import TaskConnections
 
 TOKEN = Credentials(b"0123456789abcdef")
@@ -77,7 +77,7 @@ def test_a_client_passes_beside_strangers_that_stay(stack, use_tcp, content):
     threads = [thread for thread in threading.enumerate() if thread.name == "thalweg connection"]
     assert not threads, "a stranger has no thread"
     client, server, peer = opened.prove(opened.connect(use_tcp))
-    assert peer == Peer("link", WORKER)
+    assert peer == Caller("link", WORKER)
     server.sendall(b"to the client")
     assert client.recv(100) == b"to the client"
     opened.await_unproved(100)

@@ -13,8 +13,8 @@ from thalweg._src.base import errors
 from thalweg._src.cluster.distributed import handshake
 from thalweg._src.cluster.distributed.connection import Connection, ConnectionLost
 from thalweg._src.cluster.distributed.credentials import Credentials
-from thalweg._src.cluster.distributed.frames import Kind
-from thalweg._src.cluster.distributed.handshake import Peer
+from thalweg._src.cluster.distributed.frames import FrameKind
+from thalweg._src.cluster.distributed.handshake import Caller
 from thalweg._src.cluster.distributed.tls_socket import TlsSocket
 
 TOKEN = Credentials(b"0123456789abcdef", origin="THALWEG_CLUSTER_TOKEN")
@@ -69,7 +69,7 @@ def shake(pool, ends, client=TOKEN, server=TOKEN):
 @pytest.mark.parametrize("credentials", [TOKEN, OPEN], ids=["token", "insecure"])
 def test_both_ends_go_on_with_the_socket(pair, pool, credentials):
     client, (server, peer) = shake(pool, pair, credentials, credentials)
-    assert (client, server) == pair and peer == Peer("link", WORKER)
+    assert (client, server) == pair and peer == Caller("link", WORKER)
     assert client.gettimeout() is None and server.gettimeout() is None
     client.sendall(b"to the server")
     server.sendall(b"to the client")
@@ -313,7 +313,7 @@ def test_random_bytes_never_raise_another_error(heard):
 def test_tls_encrypts_both_directions_at_once(tcp, pool, certificates):
     both = Credentials(tls=certificates("client")), Credentials(tls=certificates("server"))
     client, (server, peer) = shake(pool, tcp, *both)
-    assert isinstance(client, TlsSocket) and isinstance(server, TlsSocket) and peer == Peer("link", WORKER)
+    assert isinstance(client, TlsSocket) and isinstance(server, TlsSocket) and peer == Caller("link", WORKER)
     assert dict(item[0] for item in server.getpeercert()["subject"])["commonName"] == "client"
     data = os.urandom(4 << 20)
 
@@ -369,7 +369,7 @@ def test_the_other_end_must_read_what_is_sent(transport, pool, certificates):
         connection.limit_sends(0.3)
         assert connection.has_room
         with pytest.raises(ConnectionLost, match=r"read nothing for 0.3 seconds"):
-            connection.send(Kind.TENSOR, buffers=[bytes(1 << 26)])
+            connection.send(FrameKind.TENSOR, buffers=[bytes(1 << 26)])
         assert not connection.has_room
 
 

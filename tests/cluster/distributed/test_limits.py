@@ -13,7 +13,7 @@ from tests.cluster.distributed.clusters import addresses
 from thalweg._src.cluster.distributed import data_plane, handshake, limits
 from thalweg._src.cluster.distributed.credentials import Credentials
 from thalweg._src.cluster.distributed.expected import Expected, check_received
-from thalweg._src.cluster.distributed.frames import Kind
+from thalweg._src.cluster.distributed.frames import FrameKind
 from thalweg._src.cluster.distributed.limits import MAX_EARLY_STEPS, MAX_KEY, Limits, TaskConnections
 from thalweg._src.runtime.resources.rendezvous import Many
 
@@ -70,7 +70,7 @@ def test_a_task_cannot_announce_steps_without_end(server, link):
     with contextlib.suppress(ConnectionError):
         for step in itertools.count():
             assert step < 1000 * MAX_EARLY_STEPS
-            sock.sendall(frame(Kind.TENSOR, step, values=[torch.ones(1)], key=b"a;b;c", position=step + 1))
+            sock.sendall(frame(FrameKind.TENSOR, step, values=[torch.ones(1)], key=b"a;b;c", position=step + 1))
     assert is_closed(sock)
     steps = server._require().worker._steps
     assert len(steps._entries) <= MAX_EARLY_STEPS
@@ -79,12 +79,12 @@ def test_a_task_cannot_announce_steps_without_end(server, link):
 @pytest.mark.parametrize(
     "content",
     [
-        frame(Kind.TENSOR, 1, values=[torch.ones(1)], key=b"k" * (MAX_KEY + 1)),
-        frame(Kind.OFFER, 1, b"k" * (MAX_KEY + 1)),
-        frame(Kind.TENSOR, 1),
-        frame(Kind.PING, 1, values=[torch.ones(1)]),
-        frame(Kind.RELEASE, 0, b"\0" * 8),
-        frame(Kind.ABORT, 1, b"{}"),
+        frame(FrameKind.TENSOR, 1, values=[torch.ones(1)], key=b"k" * (MAX_KEY + 1)),
+        frame(FrameKind.OFFER, 1, b"k" * (MAX_KEY + 1)),
+        frame(FrameKind.TENSOR, 1),
+        frame(FrameKind.PING, 1, values=[torch.ones(1)]),
+        frame(FrameKind.RELEASE, 0, b"\0" * 8),
+        frame(FrameKind.ABORT, 1, b"{}"),
     ],
     ids=["a long key", "a long key of an offer", "no value", "a value in a heartbeat", "a block", "an error"],
 )
@@ -92,7 +92,7 @@ def test_a_malformed_frame_ends_its_link_alone(server, link, content):
     wrong, right = link(), link()
     wrong.sendall(content)
     assert is_closed(wrong)
-    right.sendall(frame(Kind.PING))
+    right.sendall(frame(FrameKind.PING))
     assert is_served(server.target.removeprefix("grpc://"))
 
 

@@ -32,7 +32,7 @@ def test_a_small_tensor_does_not_take_a_large_buffer():
 
 
 def test_what_is_kept_is_bounded():
-    buffers = ReceiveBuffers(kept=2500)
+    buffers = ReceiveBuffers(limit=2500)
     taken = [buffers.take(1000) for _ in range(5)]
     assert len({address(array) for array in taken}) == 5
     taken.clear()

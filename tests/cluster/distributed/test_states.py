@@ -111,24 +111,24 @@ class TestMaster:
 class TestLiveness:
     def test_a_silent_task_is_lost(self):
         liveness = Liveness(limit=8)
-        liveness.heard("a", 0.0)
+        liveness.seen("a", 0.0)
         for now in range(0, 9, 2):
-            assert not liveness.silent(now)
-        assert liveness.silent(10.0) == {"a": 10.0}
+            assert not liveness.expired(now)
+        assert liveness.expired(10.0) == {"a": 10.0}
 
     def test_a_process_that_slept_gives_others_their_time_again(self):
         liveness = Liveness(limit=8)
-        liveness.heard("a", 0.0)
-        liveness.silent(2.0)
-        assert not liveness.silent(100.0)
-        liveness.silent(102.0), liveness.silent(104.0), liveness.silent(106.0), liveness.silent(108.0)
-        assert liveness.silent(110.0)
+        liveness.seen("a", 0.0)
+        liveness.expired(2.0)
+        assert not liveness.expired(100.0)
+        liveness.expired(102.0), liveness.expired(104.0), liveness.expired(106.0), liveness.expired(108.0)
+        assert liveness.expired(110.0)
 
     def test_a_forgotten_task_is_never_lost(self):
         liveness = Liveness(limit=1)
-        liveness.heard("a", 0.0)
+        liveness.seen("a", 0.0)
         liveness.forget("a")
-        assert not liveness.silent(0.5) and not liveness.silent(1.5)
+        assert not liveness.expired(0.5) and not liveness.expired(1.5)
 
 
 class TestFlowControl:

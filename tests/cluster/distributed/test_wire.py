@@ -6,21 +6,21 @@ import pytest
 
 from tests.cluster.distributed.wire_faults import CLIENT, PS, WORKER, Tasks, main
 from tests.cluster.distributed.wire_proxy import Fault
-from thalweg._src.cluster.distributed.frames import Kind
+from thalweg._src.cluster.distributed.frames import FrameKind
 
 QUICK = (
-    Fault(Kind.RUN_PARTITIONS, "twice", "channel", WORKER),
-    Fault(Kind.DONE, "lost", "channel", PS),
-    Fault(Kind.DONE, "twice", "channel", PS),
-    Fault(Kind.TENSOR, "lost", "link", WORKER),
+    Fault(FrameKind.RUN_PARTITIONS, "twice", "channel", WORKER),
+    Fault(FrameKind.DONE, "lost", "channel", PS),
+    Fault(FrameKind.DONE, "twice", "channel", PS),
+    Fault(FrameKind.TENSOR, "lost", "link", WORKER),
     Fault("CreateSession", "twice", "call", CLIENT),
     Fault("ExtendSession", "twice", "call", CLIENT),
 )
 
 
 SYNCHRONOUS = (
-    Fault(Kind.RUN_PARTITIONS, "twice", "channel", WORKER, 12),
-    Fault(Kind.DONE, "lost", "channel", PS, 12),
+    Fault(FrameKind.RUN_PARTITIONS, "twice", "channel", WORKER, 12),
+    Fault(FrameKind.DONE, "lost", "channel", PS, 12),
 )
 COLLECTIVE = (
     *(Fault(name, "reset", "call", PS) for name in ("JoinGroup", "GetGroupValue", "SetGroupValue", "EndGroup")),

@@ -19,7 +19,7 @@ from tests.cluster.distributed.wire_programs import SYNC_STEPS, CollectiveProgra
 from tests.cluster.distributed.wire_proxy import Fault, Proxy
 from tests.cluster.distributed.wire_task import through
 from thalweg._src.cluster.distributed import client
-from thalweg._src.cluster.distributed.frames import Kind
+from thalweg._src.cluster.distributed.frames import FrameKind
 from thalweg._src.cluster.distributed.rpc import methods
 
 FAULTS = ("lost", "reply lost", "twice", "delayed", "reset", "truncated")
@@ -29,33 +29,33 @@ PS, WORKER, CLIENT = "/job:ps", "/job:worker", "client"
 
 # Frames by kind, role of the connection, and sender.
 FRAMES = (
-    *((Kind.HELLO, "link", sender) for sender in (CLIENT, WORKER, PS)),
-    (Kind.RUN_STEP, "channel", CLIENT),
-    (Kind.RUN_PARTITIONS, "channel", WORKER),
-    *((Kind.DONE, "channel", sender) for sender in (WORKER, PS)),
-    *((Kind.FAILED, "channel", sender) for sender in (WORKER, PS)),
-    (Kind.TENSOR, "channel", PS),
-    *((Kind.TENSOR, "link", sender) for sender in (CLIENT, WORKER, PS)),
-    *((Kind.ABORT, "link", sender) for sender in (WORKER, PS)),
-    *((Kind.PING, "link", sender) for sender in (CLIENT, WORKER, PS)),
-    *((Kind.PING, "channel", sender) for sender in (CLIENT, WORKER, PS)),
-    *((Kind.PONG, "channel", sender) for sender in (WORKER, PS)),
-    (Kind.END, "link", WORKER),
-    (Kind.OFFER, "link", WORKER),
-    (Kind.WANT, "link", PS),
-    (Kind.WANTED, "link", WORKER),
-    (Kind.CONSUMED, "link", PS),
+    *((FrameKind.HELLO, "link", sender) for sender in (CLIENT, WORKER, PS)),
+    (FrameKind.RUN_STEP, "channel", CLIENT),
+    (FrameKind.RUN_PARTITIONS, "channel", WORKER),
+    *((FrameKind.DONE, "channel", sender) for sender in (WORKER, PS)),
+    *((FrameKind.FAILED, "channel", sender) for sender in (WORKER, PS)),
+    (FrameKind.TENSOR, "channel", PS),
+    *((FrameKind.TENSOR, "link", sender) for sender in (CLIENT, WORKER, PS)),
+    *((FrameKind.ABORT, "link", sender) for sender in (WORKER, PS)),
+    *((FrameKind.PING, "link", sender) for sender in (CLIENT, WORKER, PS)),
+    *((FrameKind.PING, "channel", sender) for sender in (CLIENT, WORKER, PS)),
+    *((FrameKind.PONG, "channel", sender) for sender in (WORKER, PS)),
+    (FrameKind.END, "link", WORKER),
+    (FrameKind.OFFER, "link", WORKER),
+    (FrameKind.WANT, "link", PS),
+    (FrameKind.WANTED, "link", WORKER),
+    (FrameKind.CONSUMED, "link", PS),
 )
-SLAB_FRAMES = tuple((Kind.RELEASE, "link", sender) for sender in (WORKER, PS))
+SLAB_FRAMES = tuple((FrameKind.RELEASE, "link", sender) for sender in (WORKER, PS))
 # For synchronous training, also the number of such messages that pass before, so that the fault happens in training.
 SYNC_FRAMES = (
-    (Kind.RUN_STEP, "channel", CLIENT, 12),
-    (Kind.RUN_PARTITIONS, "channel", WORKER, 12),
-    *((Kind.DONE, "channel", sender, 12) for sender in (WORKER, PS)),
-    (Kind.TENSOR, "channel", PS, 3),
-    (Kind.TENSOR, "link", WORKER, 0),
-    *((Kind.ABORT, "link", sender, 0) for sender in (WORKER, PS)),
-    *((Kind.PING, "link", sender, 0) for sender in (CLIENT, WORKER, PS)),
+    (FrameKind.RUN_STEP, "channel", CLIENT, 12),
+    (FrameKind.RUN_PARTITIONS, "channel", WORKER, 12),
+    *((FrameKind.DONE, "channel", sender, 12) for sender in (WORKER, PS)),
+    (FrameKind.TENSOR, "channel", PS, 3),
+    (FrameKind.TENSOR, "link", WORKER, 0),
+    *((FrameKind.ABORT, "link", sender, 0) for sender in (WORKER, PS)),
+    *((FrameKind.PING, "link", sender, 0) for sender in (CLIENT, WORKER, PS)),
 )
 # For collectives; the worker leads the group.
 GROUP_CALLS = (
@@ -64,11 +64,11 @@ GROUP_CALLS = (
 )
 COLLECTIVE_ROWS = (
     *GROUP_CALLS,
-    (Kind.HELLO, "link", PS),
-    (Kind.RUN_STEP, "channel", CLIENT, 3),
-    *((Kind.DONE, "channel", sender, 3) for sender in (WORKER, PS)),
-    *((Kind.FAILED, "channel", sender) for sender in (WORKER, PS)),
-    *((Kind.PING, "link", sender) for sender in (CLIENT, WORKER, PS)),
+    (FrameKind.HELLO, "link", PS),
+    (FrameKind.RUN_STEP, "channel", CLIENT, 3),
+    *((FrameKind.DONE, "channel", sender, 3) for sender in (WORKER, PS)),
+    *((FrameKind.FAILED, "channel", sender) for sender in (WORKER, PS)),
+    *((FrameKind.PING, "link", sender) for sender in (CLIENT, WORKER, PS)),
 )
 CALLERS = {
     **dict.fromkeys(("CreateWorkerSession", "DeleteWorkerSession", "RegisterGraph", "DeregisterGraph"), (WORKER,)),
@@ -163,11 +163,11 @@ class Tasks:
         client.disconnect()
         self.proxy.cut()
         run = Run(program, self.target, 6000 if fault is not None and fault.role == "call" else 0)
-        is_long = fault is None or fault.what in (Kind.PING, Kind.PONG)
+        is_long = fault is None or fault.what in (FrameKind.PING, FrameKind.PONG)
         self._run(fault, run.outcome, run.all, is_long)
         # The calls that drop a step come from the garbage collector, unless the session was closed before. A failure
         # also comes as an ABORT, after which the master may have closed the channel.
-        may_stay_away = ("DeregisterGraph", "ReleaseStep", Kind.FAILED)
+        may_stay_away = ("DeregisterGraph", "ReleaseStep", FrameKind.FAILED)
         if fault is not None and not fault.happened.is_set() and fault.what not in may_stay_away:
             run.outcome.problems.append("the fault did not happen")
         self._check_afterwards(program, run.outcome)
@@ -193,7 +193,7 @@ class Tasks:
         self.proxy.cut()
         targets = {job: f"grpc://{tasks[0]}" for job, tasks in self.spec.items()}
         program, outcome = CollectiveProgram(targets), Outcome()
-        is_long = fault is not None and fault.what is Kind.PING
+        is_long = fault is not None and fault.what is FrameKind.PING
         self._run(fault, outcome, program.run, 0.7 if is_long else 0.0)
         if fault is not None and not fault.happened.is_set():
             outcome.problems.append("the fault did not happen")
@@ -277,7 +277,7 @@ def main(pattern=""):
 
 
 def _name(what, role):
-    return f"{what.name if isinstance(what, Kind) else what} ({role})"
+    return f"{what.name if isinstance(what, FrameKind) else what} ({role})"
 
 
 if __name__ == "__main__":

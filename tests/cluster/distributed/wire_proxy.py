@@ -11,16 +11,20 @@ import time
 from dataclasses import dataclass, field
 
 from thalweg._src.cluster.distributed.data_plane import connect
-from thalweg._src.cluster.distributed.frames import HEADER, Kind
+from thalweg._src.cluster.distributed.frames import HEADER, FrameKind
 
 DELAY = 1.5
 _PREAMBLE = struct.Struct("<I")
 _HELLO, _LENGTHS, _MAC, _VERDICT = 41, 3, 32, 33  # bytes of the messages of a handshake
 _RESET = struct.pack("ii", 1, 0)  # of SO_LINGER: closing the socket resets the connection
-_DONE = (Kind.DONE, Kind.FAILED)
+_DONE = (FrameKind.DONE, FrameKind.FAILED)
 _REPLIES = {
-    **{Kind.RUN_STEP: _DONE, Kind.RUN_PARTITIONS: _DONE},
-    **{Kind.OFFER: (Kind.WANT,), Kind.WANT: (Kind.WANTED,), Kind.TENSOR: (Kind.CONSUMED, *_DONE)},
+    **{FrameKind.RUN_STEP: _DONE, FrameKind.RUN_PARTITIONS: _DONE},
+    **{
+        FrameKind.OFFER: (FrameKind.WANT,),
+        FrameKind.WANT: (FrameKind.WANTED,),
+        FrameKind.TENSOR: (FrameKind.CONSUMED, *_DONE),
+    },
 }
 
 
@@ -165,7 +169,7 @@ class Proxy:
             while True:
                 head = _read(stream.source, HEADER.size)
                 kind, _, _, _, length, _, size = HEADER.unpack(head)
-                self._pass(stream, reverse, Kind(kind), head + _read(stream.source, length + size))
+                self._pass(stream, reverse, FrameKind(kind), head + _read(stream.source, length + size))
         for sock in (stream.source, stream.sink):
             with contextlib.suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
@@ -180,7 +184,7 @@ class Proxy:
         if action == "lost":
             return
         if action == "reply lost":
-            reverse.dropped = _REPLIES.get(kind, tuple(Kind))
+            reverse.dropped = _REPLIES.get(kind, tuple(FrameKind))
         elif action == "twice":
             content += content
         elif action == "delayed":

@@ -107,12 +107,12 @@ def channel(
     settings = [*_size_options(max_message_bytes), ("grpc.enable_http_proxy", 0), *options]
     target = _target(address, credentials.tls)
     if credentials.tls is None:
-        made = grpc.insecure_channel(target, settings)
+        plain = grpc.insecure_channel(target, settings)
     else:
-        made = grpc.secure_channel(target, grpc.ssl_channel_credentials(*_contents(credentials.tls)), settings)
+        plain = grpc.secure_channel(target, grpc.ssl_channel_credentials(*_contents(credentials.tls)), settings)
     if credentials.token is None:
-        return made
-    return grpc.intercept_channel(made, _interceptor(_Session(made, address, credentials)))
+        return plain
+    return grpc.intercept_channel(plain, _interceptor(_Session(plain, address, credentials)))
 
 
 def _size_options(limit: int) -> list[tuple[str, Any]]:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from thalweg._src.base import errors
+from thalweg._src.cluster.distributed.codec import Codec
 from thalweg._src.cluster.distributed.connection import Connection, ConnectionLost, Frame
-from thalweg._src.cluster.distributed.frames import Kind, TooLarge, pack, unpack, unpack_error
+from thalweg._src.cluster.distributed.frames import FrameKind, TooLarge, unpack_error
 from thalweg._src.cluster.distributed.link import Link
-from thalweg._src.runtime.resources.rendezvous import Many
 
 _REQUEST = struct.Struct("<QI??")  # handle, time limit in milliseconds, whether it is traced, and pumped
 
@@ -37,18 +37,16 @@ class Channel:
     link: the link to the same task, whose slabs carry large values
     """
 
-    def __init__(self, connection: Connection, link: Link | None, limit: int) -> None:
+    def __init__(self, connection: Connection, link: Link) -> None:
         self.connection = connection
         self._link = link
-        self._limit = limit
         self._is_pinged = False
 
-    def send(self, kind: Kind, request: StepRequest) -> None:
+    def send(self, kind: FrameKind, request: StepRequest) -> None:
         """Asks for a step to be run."""
-        put = self._link.put if self._link is not None and self._link.has_slab else None
-        described, buffers = pack(request.feeds, put)
+        feeds = self._link.codec.pack(request.feeds)
         head = _REQUEST.pack(request.handle, request.timeout_in_ms, request.is_traced, request.is_pumped)
-        self.connection.send(kind, request.step, head + described, buffers, count=len(request.feeds))
+        self.connection.send(kind, request.step, head + feeds.description, feeds.buffers, feeds.num_values)
 
     def ping(self) -> None:
         """Sends a PING to a task that takes long: if the request or its answer was lost, one of both ends notices then.
@@ -57,7 +55,7 @@ class Channel:
         """
         if not self._is_pinged:
             self._is_pinged = True
-            self.connection.send(Kind.PING)
+            self.connection.send(FrameKind.PING)
 
     def handle(self, deliver: Callable[[str, Any], None]) -> tuple[list[Any], Any] | None:
         """Reads a message: delivers a tensor and returns None, or takes the answer.
@@ -65,52 +63,49 @@ class Channel:
         The answer is the fetched values and the trace; the error of a step is raised.
         """
         frame = self.connection.receive()
-        if frame.kind in (Kind.PING, Kind.PONG):
-            self._is_pinged = self._is_pinged and frame.kind != Kind.PONG
+        if frame.kind in (FrameKind.PING, FrameKind.PONG):
+            self._is_pinged = self._is_pinged and frame.kind != FrameKind.PONG
             return None
-        if frame.kind != Kind.TENSOR or self._link is None:
+        if frame.kind != FrameKind.TENSOR:
             return self._result(frame)
-        deliver(*reversed(self._link.read_value(frame, self.connection)))
+        deliver(*self._link.codec.read_tensor(self.connection, frame))
         return None
 
     def _result(self, frame: Frame) -> tuple[list[Any], Any]:
-        if frame.kind == Kind.FAILED:
+        if frame.kind == FrameKind.FAILED:
             raise unpack_error(frame.description)
-        if frame.kind != Kind.DONE:
+        if frame.kind != FrameKind.DONE:
             raise ValueError(f"a frame of kind {frame.kind} instead of the result of a step")
-        view = self._link.view if self._link is not None else None
         try:
-            values, used = unpack(self.connection, frame.description, frame.values, frame.size, self._limit, view)
+            values, trace = self._link.codec.read(self.connection, frame)
         except TooLarge as error:
-            raise errors.invalid(f"{self._link.task if self._link else 'the task'} returned {error}") from None
-        rest = bytes(frame.description[used:])
-        return values, json.loads(rest) if rest else None
+            raise errors.invalid(f"{self._link.task} returned {error}") from None
+        return values, json.loads(bytes(trace)) if trace else None
 
     def drain(self) -> None:
         """Reads what has arrived on a connection that was shut down, so that its blocks of the slab are released."""
-        if self._link is not None and self._link.has_slab:
+        if self._link.has_slab:
             with contextlib.suppress(ConnectionLost, ValueError, errors.OpError):
                 while self.handle(lambda key, value: None) is None:
                     pass
 
     def why_lost(self, error: Exception) -> str:
         """Returns why a connection that has ended did so: with the link, if that is lost."""
-        return str(error) if self._link is None or self._link.is_open else self._link.why_closed
+        return str(error) if self._link.is_open else self._link.why_closed
 
     def close(self) -> None:
         self.connection.close()
 
 
-def read_request(connection: Connection, frame: Frame, link: Link | None, limit: int) -> StepRequest:
+def read_request(connection: Connection, frame: Frame, codec: Codec) -> StepRequest:
     """Reads the request of a frame, at the end that answers."""
     handle, timeout, is_traced, is_pumped = _REQUEST.unpack_from(frame.description)
-    view = link.view if link is not None else None
-    feeds, _ = unpack(connection, frame.description[_REQUEST.size :], frame.values, frame.size, limit, view)
+    feeds, _ = codec.read(connection, frame, _REQUEST.size)
     return StepRequest(handle, frame.step, feeds, timeout, is_traced, is_pumped)
 
 
 class ReplyStream:
-    """The way to the master that waits for a step on a channel, for tensors that it needs."""
+    """The tensors that a worker sends to the master of a step, on the channel where the master waits for its reply."""
 
     def __init__(self, connection: Connection, link: Link) -> None:
         self.task = link.task
@@ -121,13 +116,12 @@ class ReplyStream:
 
     def push(self, step: int, key: str, value: Any) -> None:
         """Sends a tensor."""
-        values = value.values if isinstance(value, Many) else [value]
-        described, buffers = pack(values, self._link.put if self._link.has_slab else None)
+        packed = self._link.codec.pack_tensor(key, value)
         try:
             with self._lock:
                 if self._is_over:
                     raise errors.CancelledError(None, None, "Step was cancelled.")
-                self._connection.send(Kind.TENSOR, step, described + key.encode(), buffers, len(values))
+                self._connection.send(FrameKind.TENSOR, step, packed.description, packed.buffers, packed.num_values)
         except ConnectionLost as error:
             raise errors.UnavailableError(None, None, f"{self.task} is lost: {error}") from None
 
@@ -136,7 +130,7 @@ class ReplyStream:
         if self._lock.acquire(blocking=False):
             try:
                 if not self._is_over and self._connection.has_room:
-                    self._connection.send(Kind.PING)
+                    self._connection.send(FrameKind.PING)
             except (ConnectionLost, ValueError):
                 pass  # the thread of the channel notices too
             finally:
@@ -148,9 +142,8 @@ class ReplyStream:
             self._is_over = True
 
 
-def reply(connection: Connection, step: int, values: Sequence[Any], link: Link | None, trace: Any = None) -> None:
+def reply(connection: Connection, step: int, values: Sequence[Any], codec: Codec, trace: Any = None) -> None:
     """Answers with the fetched values of a step."""
-    put = link.put if link is not None and link.has_slab else None
-    described, buffers = pack(values, put)
+    packed = codec.pack(values)
     extra = b"" if trace is None else json.dumps(trace).encode()
-    connection.send(Kind.DONE, step, described + extra, buffers, count=len(values))
+    connection.send(FrameKind.DONE, step, packed.description + extra, packed.buffers, packed.num_values)

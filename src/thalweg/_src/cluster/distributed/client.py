@@ -23,7 +23,7 @@ from thalweg._src.cluster.distributed.data_plane import split_address
 from thalweg._src.cluster.distributed.endpoint import Endpoint
 from thalweg._src.cluster.distributed.finalizers import Finalizer
 from thalweg._src.cluster.distributed.flow_control import LinkedRendezvous
-from thalweg._src.cluster.distributed.frames import Kind
+from thalweg._src.cluster.distributed.frames import FrameKind
 from thalweg._src.cluster.distributed.link import Link, unreachable
 from thalweg._src.cluster.distributed.master import MasterSession
 from thalweg._src.cluster.distributed.peers import WAIT_SECONDS, SocketPeer, await_reply
@@ -36,7 +36,6 @@ from thalweg._src.graph.source_line import with_line
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.runtime.backend import Backend, DeviceAttributes
 from thalweg._src.runtime.resources.devices import Device
-from thalweg._src.runtime.resources.rendezvous import Rendezvous
 from thalweg._src.runtime.resources.step import Step
 from thalweg._src.runtime.session.session import BaseSession
 
@@ -122,30 +121,30 @@ class _Clients:
 
     def deliver(self, step: int, key: str, value: Any, source: str, nbytes: int) -> None:
         """Takes a fetched value of a partial run."""
-        found = self.partial.get(step)
-        if found is not None:
-            Rendezvous.send(found, key, value)
+        run = self.partial.get(step)
+        if run is not None:
+            run.deliver(key, value)
 
     def abort(self, step: int, error: BaseException) -> None:
-        found = self.partial.get(step)
-        if found is not None:
-            found.fail(error)
+        run = self.partial.get(step)
+        if run is not None:
+            run.fail(error)
 
     def tick(self) -> None:
         """Does nothing: clients keep no tensors of steps that have not started."""
 
     def ended(self, step: int) -> None:
-        found = self.partial.get(step)
-        if found is not None:
-            found.done()
+        run = self.partial.get(step)
+        if run is not None:
+            run.done()
 
     def lost(self, link: Link, why: str) -> None:
         for task, step in list(self.running.values()):
             if task == link.task:
                 step.fail(unreachable(task, why))
-        for found in list(self.partial.values()):
-            if found.peer.task == link.task:
-                found.fail(unreachable(link.task, why))
+        for run in list(self.partial.values()):
+            if run.peer.task == link.task:
+                run.fail(unreachable(link.task, why))
 
 
 _clients = _Clients()
@@ -263,7 +262,7 @@ class RemoteStep:
         _clients.running[step_id] = (self._peer.task, step)
         reply = None
         try:
-            reply = self._peer.start(request, Kind.RUN_STEP)
+            reply = self._peer.start(request, FrameKind.RUN_STEP)
             token = step.cancellation.register(lambda error: reply.abandon())
             values = await_reply(reply, step, self._peer.task)
             step.cancellation.deregister(token)
@@ -287,8 +286,8 @@ class RemoteStep:
         if operation is None:
             return error
         text = with_line(error.message, operation.stack)
-        found: errors.OpError = type(error)(operation.node_def, operation, text)  # type: ignore[call-arg]
-        return found
+        explained: errors.OpError = type(error)(operation.node_def, operation, text)  # type: ignore[call-arg]
+        return explained
 
     def start(self, step: Step, feeds: Sequence[Any], done: Callable[[], None]) -> None:
         """Starts a partial run at the server."""

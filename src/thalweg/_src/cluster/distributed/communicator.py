@@ -258,17 +258,17 @@ class Communicator:
         processes, action = self._processes[0], operation.action
         if operation.plan:
             digest = hashlib.sha256(operation.plan.encode()).digest()
-            own = torch.tensor([*digest, action.kind == "send"], dtype=torch.uint8)
-            operation.wire = torch.empty((len(self._membership.tasks), own.numel()), dtype=torch.uint8)
-            return processes.allgather([list(operation.wire)], [own])
+            signature = torch.tensor([*digest, action.kind == "send"], dtype=torch.uint8)
+            operation.wire = torch.empty((len(self._membership.tasks), signature.numel()), dtype=torch.uint8)
+            return processes.allgather([list(operation.wire)], [signature])
         if action.kind == "reduce":
             reduction = distributed.AllreduceOptions()
             reduction.reduceOp = getattr(distributed.ReduceOp, _MERGE[action.merge_op])
             return processes.allreduce([operation.wire], reduction)
         if action.kind == "gather":
-            own, shape = operation.wire, operation.wire.shape
-            operation.wire = torch.empty((len(self._membership.tasks), *shape), dtype=own.dtype)
-            return processes.allgather([list(operation.wire)], [own])
+            value, shape = operation.wire, operation.wire.shape
+            operation.wire = torch.empty((len(self._membership.tasks), *shape), dtype=value.dtype)
+            return processes.allgather([list(operation.wire)], [value])
         broadcast = distributed.BroadcastOptions()
         broadcast.rootRank, broadcast.rootTensor = self._source, 0
         return processes.broadcast([operation.wire], broadcast)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from thalweg._src.cluster.distributed.frames import HEADER, POSITIONS, VERSION, Kind
+from thalweg._src.cluster.distributed.frames import HEADER, POSITIONS, VERSION, FrameKind
 from thalweg._src.cluster.distributed.limits import MAX_DESCRIPTION
 
 _BUFFER = 1 << 16
@@ -62,7 +62,7 @@ class Connection:
 
     def send(
         self,
-        kind: Kind,
+        kind: FrameKind,
         step: int = 0,
         description: bytes = b"",
         buffers: Sequence[Any] = (),
@@ -76,7 +76,7 @@ class Connection:
         size = sum(len(buffer) for buffer in buffers)
         head = b""
         if releases:
-            head = HEADER.pack(Kind.RELEASE, VERSION, self._next_position(), 0, len(releases), 0, 0) + releases
+            head = HEADER.pack(FrameKind.RELEASE, VERSION, self._next_position(), 0, len(releases), 0, 0) + releases
         head += HEADER.pack(kind, VERSION, self._next_position(), count, len(description), step, size) + description
         try:
             if not buffers:
@@ -153,9 +153,9 @@ class Connection:
         """Drops the bytes of values that nothing needs."""
         scratch = memoryview(bytearray(min(size, _BUFFER)))
         while size:
-            part = scratch[: min(size, len(scratch))]
-            self.read_into(part)
-            size -= len(part)
+            chunk = scratch[: min(size, len(scratch))]
+            self.read_into(chunk)
+            size -= len(chunk)
 
     def _receive(self, buffer: memoryview) -> int:
         try:

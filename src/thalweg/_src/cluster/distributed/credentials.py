@@ -89,14 +89,14 @@ class Credentials:
             token, origin = _own_token()
         return cls(token, tls, insecure == "1", origin)
 
-    def mac(self, label: str, *parts: bytes) -> bytes:
-        """Returns the HMAC-SHA256 of parts under the token, or under the empty key without one.
+    def mac(self, label: str, *contents: bytes) -> bytes:
+        """Returns the HMAC-SHA256 of contents under the token, or under the empty key without one.
 
         The label says what it proves, so that the proof of one end or plane is none at another.
         """
         code = hmac.new(self.token or b"", digestmod="sha256")
-        for part in (label.encode(), *parts):
-            code.update(len(part).to_bytes(8, "big") + part)
+        for content in (label.encode(), *contents):
+            code.update(len(content).to_bytes(8, "big") + content)
         return code.digest()
 
     def other_token(self, other: str) -> UnauthenticatedError:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from thalweg._src.base import errors
 from thalweg._src.cluster.distributed.connection import Connection
-from thalweg._src.cluster.distributed.frames import Kind
+from thalweg._src.cluster.distributed.frames import FrameKind
 from thalweg._src.cluster.distributed.slab import MappedSlab, Slab
 
 _CONNECT_SECONDS = 10.0
@@ -26,11 +26,11 @@ class Greeting(NamedTuple):
 
 
 def greet(
-    sock: Any, incarnation: int, slab: Slab | None = None, heard: Callable[[int], None] | None = None
+    sock: Any, incarnation: int, slab: Slab | None = None, greeted: Callable[[int], None] | None = None
 ) -> tuple[Connection, Greeting, MappedSlab | None]:
     """Greets the other end, and maps its slab if it passes one; both ends call this at the same time.
 
-    heard: is called with the incarnation of the other end, which waits for our greeting until that returns
+    greeted: is called with the incarnation of the other end, which waits for our greeting until that returns
     """
     mine = slab if sock.family == socket.AF_UNIX else None
     fds: list[int] = []
@@ -45,15 +45,15 @@ def greet(
     try:
         connection = Connection(sock)
         greeting = Greeting(incarnation, 0 if mine is None else mine.nbytes)
-        if heard is None:
-            connection.send(Kind.HELLO, 0, _GREETING.pack(*greeting))
+        if greeted is None:
+            connection.send(FrameKind.HELLO, 0, _GREETING.pack(*greeting))
         frame = connection.receive()
-        if frame.kind != Kind.HELLO or len(frame.description) != _GREETING.size:
+        if frame.kind != FrameKind.HELLO or len(frame.description) != _GREETING.size:
             raise ValueError("the connection does not start with a greeting")
         theirs = Greeting(*_GREETING.unpack(frame.description))
-        if heard is not None:
-            heard(theirs.incarnation)
-            connection.send(Kind.HELLO, 0, _GREETING.pack(*greeting))
+        if greeted is not None:
+            greeted(theirs.incarnation)
+            connection.send(FrameKind.HELLO, 0, _GREETING.pack(*greeting))
         sock.settimeout(None)
         return connection, theirs, MappedSlab(fds[0], theirs.slab_bytes) if fds else None
     finally:

@@ -80,7 +80,7 @@ class Endpoint:
         connection = Connection(sock)
         connection.limit_sends(self._liveness.limit)
         link.attach(connection)
-        return Channel(connection, link, self.limits.value_bytes)
+        return Channel(connection, link)
 
     def _connect(self, info: control.TaskInfo, host: str, role: str) -> Any:
         try:
@@ -94,13 +94,13 @@ class Endpoint:
     def _link(self, sock: Any, task: str, incarnation: int | None = None) -> Link:
         """Returns a link on a connection; if its other end opened it, without the incarnation that is expected."""
 
-        def heard(theirs: int) -> None:
+        def close_older(theirs: int) -> None:
             self._supersede(task, lambda other: other.is_accepted or other.incarnation != theirs)
 
         try:
             sock.settimeout(_HANDSHAKE_SECONDS)
             connection, greeting, mapped = data_plane.greet(
-                sock, self.incarnation, self.slab, heard if incarnation is None else None
+                sock, self.incarnation, self.slab, close_older if incarnation is None else None
             )
             if incarnation not in (None, greeting.incarnation):
                 raise errors.UnavailableError(None, None, f"{task} was restarted")
@@ -125,35 +125,35 @@ class Endpoint:
                 link.gone.wait(_LOSS_SECONDS)
                 self._drop(link)
 
-    def take(self, stream: handshake.Stream, peer: handshake.Peer) -> tuple[Connection, str] | None:
+    def take(self, stream: handshake.Stream, caller: handshake.Caller) -> tuple[Connection, str] | None:
         """Takes a connection of another task or a client that has proved itself.
 
         Returns a channel with the name of its other end; a link is kept here.
         """
-        if peer.role == CHANNEL:
-            return Connection(stream), peer.task
-        self._keep(self._link(stream, peer.task))
+        if caller.role == CHANNEL:
+            return Connection(stream), caller.task
+        self._keep(self._link(stream, caller.task))
         return None
 
     def _keep(self, link: Link) -> Link:
         """Keeps a new link, and starts to read it; if there is another one to the same task, that is used to send."""
         with self._lock:
-            known, extra = self.links.get(link.task), list[Link]()
-            if known is None or not known.is_open:
-                self.links[link.task] = known = link
+            used, extra = self.links.get(link.task), list[Link]()
+            if used is None or not used.is_open:
+                self.links[link.task] = used = link
             else:  # both ends opened one at the same time; there is no reason for a third
                 extra = [spare for spare in self._spare if spare.task == link.task]
                 self._spare.append(link)
-            self._liveness.heard(link.task, time.monotonic())
+            self._liveness.seen(link.task, time.monotonic())
             self._lock.notify_all()
             if self._thread is None:
                 self._thread = threading.Thread(target=self._watch, name="thalweg heartbeat", daemon=True)
                 self._thread.start()
             link.start()
-        for each in extra:
-            each.close("it opened another link")
-            self._drop(each)
-        return known
+        for spare_link in extra:
+            spare_link.close("it opened another link")
+            self._drop(spare_link)
+        return used
 
     def find(self, task: str) -> Link | None:
         """Returns the open link to a task."""
@@ -176,9 +176,9 @@ class Endpoint:
                     if link.gone.is_set():
                         self._drop(link)
                     continue
-                self._liveness.heard(link.task, link.connection.received)
+                self._liveness.seen(link.task, link.connection.received)
                 link.ping()
-            for task, seconds in self._liveness.silent(time.monotonic()).items():
+            for task, seconds in self._liveness.expired(time.monotonic()).items():
                 lost = self.links.get(task)
                 if lost is not None:
                     lost.close(f"nothing was heard of it for {seconds:.1f} seconds")

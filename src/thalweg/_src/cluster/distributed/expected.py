@@ -48,8 +48,8 @@ def check_received(expected: Sequence[Expected], value: Any) -> Any:
         return expected[0].check(value)
     if not isinstance(value, Many) or len(value.values) != len(expected):
         raise errors.invalid(f"another task sent something else than {len(expected)} values for {expected[0].name!r}")
-    for each, part in zip(expected, value.values):
-        each.check(part)
+    for spec, tensor in zip(expected, value.values):
+        spec.check(tensor)
     return value
 
 
@@ -57,16 +57,16 @@ def check_feeds(expected: Sequence[Expected], feeds: Sequence[Any]) -> None:
     """Raises InvalidArgumentError unless the feeds of a step are of the types and shapes of its graph."""
     if len(feeds) != len(expected):
         raise errors.invalid(f"a step with {len(expected)} feeds was sent {len(feeds)}")
-    for each, value in zip(expected, feeds):
-        each.check(value)
+    for spec, value in zip(expected, feeds):
+        spec.check(value)
 
 
 def expected_feeds(partitions: Mapping[str, StepGraph]) -> list[Expected]:
     """Returns what the feeds of partitions must be, in their order."""
-    found = {f.attrs["index"]: Expected(f.name, f.dtypes[0], f.shapes[0]) for p in partitions.values() for f in p.feeds}
-    if found.keys() != set(range(len(found))):
-        raise errors.invalid(f"the {len(found)} feeds of a step are not numbered from 0 on")
-    return [found[index] for index in range(len(found))]
+    specs = {f.attrs["index"]: Expected(f.name, f.dtypes[0], f.shapes[0]) for p in partitions.values() for f in p.feeds}
+    if specs.keys() != set(range(len(specs))):
+        raise errors.invalid(f"the {len(specs)} feeds of a step are not numbered from 0 on")
+    return [specs[index] for index in range(len(specs))]
 
 
 def expected_tensors(partitions: Mapping[str, StepGraph]) -> dict[str, list[Expected]]:

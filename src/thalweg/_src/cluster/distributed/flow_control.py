@@ -50,8 +50,8 @@ class SendWindow:
 
     def forget(self, step: int) -> None:
         """Drops the tensors of a step that failed."""
-        for found in [offered for offered in self._offered if offered[0] == step]:
-            del self._offered[found]
+        for transfer in [offered for offered in self._offered if offered[0] == step]:
+            del self._offered[transfer]
 
 
 class Counted:

@@ -39,7 +39,7 @@ _ALIGNMENT = 16  # of the largest type
 _NUMBERS = {dtype: number for number, dtype in enumerate(_TYPES)}
 
 
-class Kind(IntEnum):
+class FrameKind(IntEnum):
     """What a frame says."""
 
     HELLO = 1
@@ -122,11 +122,11 @@ def _pack_value(value: Any, put: Put | None, described: list[bytes], buffers: li
 
 def _elements(value: Any) -> Iterator[Any]:
     """Returns the elements of a tensor list, which is a pair of the list before and the last element."""
-    found = []
+    elements = []
     while value:
         value, element = value
-        found.append(element.value() if isinstance(element, SwappedTensor) else element)
-    return reversed(found)
+        elements.append(element.value() if isinstance(element, SwappedTensor) else element)
+    return reversed(elements)
 
 
 def _pack_tensor(value: torch.Tensor, put: Put | None, described: list[bytes], buffers: list[Any]) -> None:

@@ -22,7 +22,7 @@ from thalweg._src.cluster.distributed.admission import Admission, State, group_o
 from thalweg._src.cluster.distributed.background import with_pauses
 from thalweg._src.cluster.distributed.credentials import Credentials
 from thalweg._src.cluster.distributed.data_plane import abstract
-from thalweg._src.cluster.distributed.handshake import Peer, Steps, Stream
+from thalweg._src.cluster.distributed.handshake import Caller, Steps, Stream
 from thalweg._src.cluster.distributed.limits import ConnectionLimits
 
 _AT_ONCE = 16  # connections that are accepted before those that are there already have their turn
@@ -39,7 +39,7 @@ class _Unproved:
 
     sock: socket.socket
     file: int
-    steps: Steps[tuple[Stream, Peer]]
+    steps: Steps[tuple[Stream, Caller]]
     events: int = selectors.EVENT_READ
 
 
@@ -59,7 +59,7 @@ class Gate:
         host: str,
         task: str,
         credentials: Credentials,
-        take: Callable[[Stream, Peer], None],
+        take: Callable[[Stream, Caller], None],
         limits: ConnectionLimits,
     ) -> None:
         self._task, self._credentials, self._take, self._limits = task, credentials, take, limits
@@ -88,11 +88,11 @@ class Gate:
             ready = [key.data for key, _ in self._selector.select(_SWEEP_SECONDS)]
             if None in ready:
                 return
-            for unproved in with_pauses((each for each in ready if isinstance(each, _Unproved)), _SHAKEN_AT_ONCE):
+            for unproved in with_pauses((entry for entry in ready if isinstance(entry, _Unproved)), _SHAKEN_AT_ONCE):
                 self._step(unproved)
-            for each in ready:
-                if isinstance(each, socket.socket):
-                    self._accept(each)
+            for entry in ready:
+                if isinstance(entry, socket.socket):
+                    self._accept(entry)
             if len(self._admission) > _FEW:
                 time.sleep(_REST_SECONDS)
             now = time.monotonic()
@@ -138,9 +138,9 @@ class Gate:
         except Exception:  # refused, or gone; its end of the handshake says why
             self._end(unproved)
 
-    def _hand_on(self, stream: Stream, peer: Peer) -> None:
+    def _hand_on(self, stream: Stream, caller: Caller) -> None:
         try:
-            threading.Thread(target=self._take, args=(stream, peer), name="thalweg connection", daemon=True).start()
+            threading.Thread(target=self._take, args=(stream, caller), name="thalweg connection", daemon=True).start()
         except RuntimeError:  # the process can have no further thread
             stream.close()
 

@@ -14,7 +14,7 @@ from typing import Any
 from thalweg._src.base import errors
 from thalweg._src.base.devices import DeviceSpec
 
-SILENT_SECONDS = 5.0  # after which a member that does not ask again has left
+EXPIRY_SECONDS = 5.0  # after which a member that does not ask again has left
 MAX_GROUPS = 64  # whose stores are kept
 MAX_ATTEMPTS = 1 << 16  # whose results are remembered
 MAX_VALUES = 1 << 14  # in the store of a group
@@ -28,7 +28,7 @@ class Member:
     task: str
     attempt: int
     local_size: int
-    heard: float
+    last_seen: float
 
 
 @dataclass(slots=True)
@@ -70,7 +70,7 @@ class GroupTable:
             raise self._failed[member.attempt]
         forming = self._forming.setdefault(key, _Forming(size))
         for other in list(forming.members.values()):
-            if member.heard - other.heard > SILENT_SECONDS:
+            if member.last_seen - other.last_seen > EXPIRY_SECONDS:
                 del forming.members[other.task]
         if not forming.members:
             forming.size = size
@@ -81,36 +81,36 @@ class GroupTable:
                 key, errors.invalid(f"group {key} has {before} members for {first}, and {size} for {member.task}")
             )
         forming.members[member.task] = member
-        count = sum(each.local_size for each in forming.members.values())
+        count = sum(joined.local_size for joined in forming.members.values())
         if count > size:
-            found = ", ".join(f"{each.local_size} at {each.task}" for each in forming.members.values())
-            raise self._fail(key, errors.invalid(f"group {key} has {size} members, and more have come: {found}"))
+            sizes = ", ".join(f"{joined.local_size} at {joined.task}" for joined in forming.members.values())
+            raise self._fail(key, errors.invalid(f"group {key} has {size} members, and more have come: {sizes}"))
         return sorted(forming.members, key=_in_order) if count < size else self._complete(key)
 
     def _complete(self, key: int) -> Formed:
-        members = sorted(self._forming.pop(key).members.values(), key=lambda each: _in_order(each.task))
-        tasks, sizes = tuple(each.task for each in members), tuple(each.local_size for each in members)
+        members = sorted(self._forming.pop(key).members.values(), key=lambda member: _in_order(member.task))
+        tasks, sizes = tuple(member.task for member in members), tuple(member.local_size for member in members)
         formed = Formed(self._new_number(), tasks, sizes)
         self._groups[formed.number] = formed
-        for each in members:
-            self._formed[each.attempt] = formed
+        for member in members:
+            self._formed[member.attempt] = formed
         _trim(self._groups, MAX_GROUPS)
         _trim(self._formed, MAX_ATTEMPTS)
         return formed
 
     def _fail(self, key: int, error: errors.OpError) -> errors.OpError:
         """Ends the forming of a group: all that wait get the error when they ask again."""
-        for each in self._forming.pop(key).members.values():
-            self._failed[each.attempt] = error
+        for member in self._forming.pop(key).members.values():
+            self._failed[member.attempt] = error
         _trim(self._failed, MAX_ATTEMPTS)
         return error
 
     def leave(self, key: int, attempt: int) -> Formed | None:
         """Forgets a member that does not wait any more; returns the group that it has completed all the same."""
         forming = self._forming.get(key)
-        for each in list(forming.members.values()) if forming is not None else ():
-            if forming is not None and each.attempt == attempt:
-                del forming.members[each.task]
+        for member in list(forming.members.values()) if forming is not None else ():
+            if forming is not None and member.attempt == attempt:
+                del forming.members[member.task]
         return self._formed.get(attempt)
 
     def peer_lost(self, task: str, why: str) -> None:

@@ -112,14 +112,14 @@ class GrpcConnections:
         """Takes the connections that there are, and the calls since the last time; returns the ones to close."""
         called = {_client(peer): is_accepted for peer, is_accepted in calls.items()}
         admission, victims = self._admission, list[Link]()
-        present, known = set(links), set(admission.having(*State))
-        for link in known - present:
+        present, admitted = set(links), set(admission.having(*State))
+        for link in admitted - present:
             admission.close(link)
         callers = [link for link in admission.having(*State) if link.client in called]
         for link in sorted(callers, key=lambda link: admission.state(link) is State.UNPROVED):  # the others stay
             if admission.state(link) is not None:
                 victims += self._take_call(link, called[link.client])
-        for link in sorted(present - known, key=lambda link: link.inode):  # the order in which they were opened
+        for link in sorted(present - admitted, key=lambda link: link.inode):  # the order in which they were opened
             victims += filter(None, [admission.open(link, group_of(link.client[0]), now)])
             if link.client in called:  # now, since one that was opened later may take its place
                 victims += self._take_call(link, called[link.client])

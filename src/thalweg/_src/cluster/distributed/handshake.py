@@ -42,7 +42,7 @@ Steps = Generator[int, None, T]  # yields the events of a selector that a handsh
 
 
 @dataclass(frozen=True, slots=True)
-class Peer:
+class Caller:
     """What a client says about itself: what the connection is for, and the name of its task."""
 
     role: str
@@ -99,7 +99,7 @@ def _connect(
         return wire.stream()
 
 
-def accept(sock: socket.socket, credentials: Credentials, *, task: str, seconds: float) -> Steps[tuple[Stream, Peer]]:
+def accept(sock: socket.socket, credentials: Credentials, *, task: str, seconds: float) -> Steps[tuple[Stream, Caller]]:
     """Has the client of an accepted socket prove itself, and proves this end to it.
 
     Its steps never wait themselves, so that one thread can take those of many connections. The last one returns the
@@ -130,7 +130,7 @@ def accept(sock: socket.socket, credentials: Credentials, *, task: str, seconds:
                 None, None, f"{wire.other} expects the task {expected}, and this is {task}"
             )
         yield from wire.send(_VERDICT.pack(_ACCEPTED, credentials.mac(_SERVER, transcript, answer)))
-        return wire.stream(), Peer(role, client)
+        return wire.stream(), Caller(role, client)
 
 
 def _hello(credentials: Credentials) -> bytes:

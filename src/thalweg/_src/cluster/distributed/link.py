@@ -19,12 +19,13 @@ import numpy as np
 import torch
 
 from thalweg._src.base import errors
+from thalweg._src.cluster.distributed.codec import Codec, read_key
 from thalweg._src.cluster.distributed.connection import Connection, ConnectionLost, Frame
 from thalweg._src.cluster.distributed.flow_control import Counted, Offered, SendWindow
-from thalweg._src.cluster.distributed.frames import SLAB_BYTES, Kind, TooLarge, pack, pack_error, unpack, unpack_error
-from thalweg._src.cluster.distributed.limits import MAX_KEY, MAX_OUTBOX
+from thalweg._src.cluster.distributed.frames import SLAB_BYTES, FrameKind, TooLarge, pack_error, unpack_error
+from thalweg._src.cluster.distributed.limits import MAX_OUTBOX
 from thalweg._src.cluster.distributed.slab import MappedSlab, Slab
-from thalweg._src.runtime.resources.rendezvous import Many, Receive
+from thalweg._src.runtime.resources.rendezvous import Receive
 
 _SIZE = struct.Struct("<Q")
 _RELEASED_BYTES = 8 << 20  # of blocks that wait for a message with which their release is sent
@@ -76,7 +77,7 @@ class Link:
         self._receiver = receiver
         self._slab = slab
         self._mapped = mapped
-        self._limit = limit
+        self.codec = Codec(limit, None if slab is None else self._put, None if mapped is None else self._view)
         self._sending = threading.Lock()
         self._outbox: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._blocks: set[int] = set()  # of our slab, that the other task reads
@@ -104,26 +105,17 @@ class Link:
 
     def push(self, step: int, key: str, value: Any) -> None:
         """Sends a tensor of a step; its memory may be changed when this returns."""
-        values = value.values if isinstance(value, Many) else [value]
-        blocks: list[int] = []
-        description, buffers = pack(values, partial(self._put, blocks) if self._slab is not None else None)
-        size = sum(map(len, buffers))
-        if size >= SLAB_BYTES:
+        packed = self.codec.pack_tensor(key, value)
+        if packed.nbytes >= SLAB_BYTES:
             with self._window_lock:
-                is_sent = self._window.admit(step, key, size)
-                if not is_sent:
+                is_admitted = self._window.admit(step, key, packed.nbytes)
+                if not is_admitted:
                     self._window.offer(step, key, value)
-            if not is_sent:
-                self._free(blocks)
-                self._send(Kind.OFFER, step, key.encode())
+            if not is_admitted:
+                self._free(packed.blocks)
+                self._send(FrameKind.OFFER, step, key.encode())
                 return
-        self._send(Kind.TENSOR, step, description + key.encode(), buffers, len(values))
-
-    def _put(self, blocks: list[int], content: torch.Tensor) -> int | None:
-        offset = self.put(content)
-        if offset is not None:
-            blocks.append(offset)
-        return offset
+        self._send(FrameKind.TENSOR, step, packed.description, packed.buffers, packed.num_values)
 
     def _send_wanted(self, step: int, key: str) -> None:
         with self._window_lock:
@@ -131,24 +123,23 @@ class Link:
                 value = self._window.take(step, key)
             except KeyError:
                 return  # the step has failed meanwhile
-        values = value.values if isinstance(value, Many) else [value]
-        description, buffers = pack(values, self.put if self._slab is not None else None)
-        self._send(Kind.WANTED, step, description + key.encode(), buffers, len(values))
+        packed = self.codec.pack_tensor(key, value)
+        self._send(FrameKind.WANTED, step, packed.description, packed.buffers, packed.num_values)
 
     def _ask(self, step: int, key: str, receive: Receive) -> None:
         """Asks for a tensor that was offered; called when a step needs it."""
         with self._window_lock:
             self._asked.setdefault((step, key), deque()).append(receive)
-        self._outbox.put(lambda: self._send(Kind.WANT, step, key.encode()))
+        self._outbox.put(lambda: self._send(FrameKind.WANT, step, key.encode()))
 
     def _consumed(self, size: int) -> None:
-        self._outbox.put(lambda: self._send(Kind.CONSUMED, 0, _SIZE.pack(size)))
+        self._outbox.put(lambda: self._send(FrameKind.CONSUMED, 0, _SIZE.pack(size)))
 
     def abort(self, step: int, error: BaseException) -> None:
         """Tells the other task that a step failed; returns at once."""
         description = pack_error(error)
         self._forget(step)
-        self._outbox.put(lambda: self._send(Kind.ABORT, step, description))
+        self._outbox.put(lambda: self._send(FrameKind.ABORT, step, description))
 
     def _forget(self, step: int) -> None:
         with self._window_lock:
@@ -158,20 +149,22 @@ class Link:
 
     def end(self, step: int) -> None:
         """Tells a client that a partial run is over; returns at once."""
-        self._outbox.put(lambda: self._send(Kind.END, step, b""))
+        self._outbox.put(lambda: self._send(FrameKind.END, step, b""))
 
     def ping(self) -> None:
         """Sends a heartbeat, unless something else is being sent, or the other task does not read."""
         if self._sending.acquire(blocking=False):
             try:
                 if self.connection.has_room:
-                    self.connection.send(Kind.PING, releases=self._releases())
+                    self.connection.send(FrameKind.PING, releases=self._releases())
             except (ConnectionLost, ValueError):
                 pass  # the reader notices too
             finally:
                 self._sending.release()
 
-    def _send(self, kind: Kind, step: int, description: bytes, buffers: Sequence[Any] = (), count: int = 0) -> None:
+    def _send(
+        self, kind: FrameKind, step: int, description: bytes, buffers: Sequence[Any] = (), count: int = 0
+    ) -> None:
         try:
             with self._sending:
                 self.connection.send(kind, step, description, buffers, count, self._releases())
@@ -196,7 +189,7 @@ class Link:
 
     # -- slabs --------------------------------------------------------------------------------------------------------
 
-    def put(self, content: torch.Tensor) -> int | None:
+    def _put(self, content: torch.Tensor) -> int | None:
         """Copies bytes to our slab for the other task, and returns their offset if there was room."""
         block = self._slab.put([content]) if self._slab is not None and self.is_open else None
         if block is None:
@@ -209,10 +202,9 @@ class Link:
     def has_slab(self) -> bool:
         return self._slab is not None
 
-    def view(self, offset: int, size: int) -> np.ndarray[Any, Any]:
+    def _view(self, offset: int, size: int) -> np.ndarray[Any, Any]:
         """Returns bytes of the other task's slab, which are released when the last reference to them is gone."""
-        if self._mapped is None:
-            raise ValueError(f"{self.task} refers to a slab that it has not shared")
+        assert self._mapped is not None
         return self._mapped.view(offset, size, partial(self._release, size))
 
     def _release(self, size: int, offset: int) -> None:
@@ -224,7 +216,7 @@ class Link:
         self._released_bytes += size
         if self._released_bytes >= _RELEASED_BYTES:
             self._released_bytes = 0
-            self._outbox.put(partial(self._send, Kind.RELEASE, 0, b""))
+            self._outbox.put(partial(self._send, FrameKind.RELEASE, 0, b""))
 
     def _releases(self) -> bytes:
         """Returns the offsets of the blocks that are not read any more, as bytes."""
@@ -259,33 +251,33 @@ class Link:
             self.close(f"it sent a malformed message: {error}")
 
     def _handle(self, frame: Frame) -> None:
-        if frame.size and frame.kind not in (Kind.TENSOR, Kind.WANTED):
+        if frame.size and frame.kind not in (FrameKind.TENSOR, FrameKind.WANTED):
             raise ValueError(f"a frame of kind {frame.kind} with the bytes of values")
         if self._outbox.qsize() > MAX_OUTBOX:
             raise ValueError(f"{MAX_OUTBOX} messages wait for it to read")
-        if frame.kind == Kind.TENSOR:
-            value, key = self.read_value(frame, self.connection)
+        if frame.kind == FrameKind.TENSOR:
+            key, value = self.codec.read_tensor(self.connection, frame)
             if frame.size >= SLAB_BYTES:
                 value = Counted(value, partial(self._consumed, frame.size))
             self._receiver.deliver(frame.step, key, value, self.task, frame.size)
-        elif frame.kind == Kind.ABORT:
+        elif frame.kind == FrameKind.ABORT:
             self._forget(frame.step)
             self._receiver.abort(frame.step, unpack_error(frame.description))
-        elif frame.kind == Kind.OFFER:
-            key = _key(frame.description)
+        elif frame.kind == FrameKind.OFFER:
+            key = read_key(frame.description)
             self._receiver.deliver(frame.step, key, Offered(partial(self._ask, frame.step, key)), self.task, 0)
-        elif frame.kind == Kind.WANT:
-            self._outbox.put(partial(self._send_wanted, frame.step, _key(frame.description)))
-        elif frame.kind == Kind.WANTED:
-            self._arrive(frame.step, *self.read_value(frame, self.connection))
-        elif frame.kind == Kind.CONSUMED:
+        elif frame.kind == FrameKind.WANT:
+            self._outbox.put(partial(self._send_wanted, frame.step, read_key(frame.description)))
+        elif frame.kind == FrameKind.WANTED:
+            self._deliver_wanted(frame.step, *self.codec.read_tensor(self.connection, frame))
+        elif frame.kind == FrameKind.CONSUMED:
             with self._window_lock:
                 self._window.consumed(*_SIZE.unpack(frame.description))
-        elif frame.kind == Kind.END:
+        elif frame.kind == FrameKind.END:
             self._receiver.ended(frame.step)
-        elif frame.kind == Kind.RELEASE:
+        elif frame.kind == FrameKind.RELEASE:
             self._free([offset for (offset,) in struct.iter_unpack("<Q", frame.description)])
-        elif frame.kind != Kind.PING:
+        elif frame.kind != FrameKind.PING:
             raise ValueError(f"a frame of kind {frame.kind} on a link")
 
     def _refuse(self, step: int, error: errors.OpError) -> None:
@@ -293,14 +285,7 @@ class Link:
         self.abort(step, error)
         self._receiver.abort(step, error)
 
-    def read_value(self, frame: Frame, connection: Connection) -> tuple[Any, str]:
-        """Reads the value of a frame and its key."""
-        if not frame.values:
-            raise ValueError("a message without a value")
-        values, used = unpack(connection, frame.description, frame.values, frame.size, self._limit, self.view)
-        return values[0] if len(values) == 1 else Many(values), _key(frame.description[used:])
-
-    def _arrive(self, step: int, value: Any, key: str) -> None:
+    def _deliver_wanted(self, step: int, key: str, value: Any) -> None:
         """Passes a tensor that was asked for to its receiver, if the step has not failed meanwhile."""
         with self._window_lock:
             waiting = self._asked.get((step, key))
@@ -334,12 +319,6 @@ class Link:
         if threading.current_thread() is not self.threads[0]:
             self.threads[0].join(timeout=5)
         self.connection.close()
-
-
-def _key(content: memoryview) -> str:
-    if len(content) > MAX_KEY:
-        raise ValueError(f"a key of {len(content)} bytes, more than {MAX_KEY}")
-    return str(content, "utf-8")
 
 
 def unreachable(task: str, why: str) -> errors.UnavailableError:

@@ -13,17 +13,17 @@ class Liveness:
     """When each task was heard of last; times are passed in."""
 
     limit: float = LIMIT
-    _heard: dict[str, float] = field(default_factory=dict)
+    _last_seen: dict[str, float] = field(default_factory=dict)
     _ticked: float | None = None
 
-    def heard(self, task: str, now: float) -> None:
+    def seen(self, task: str, now: float) -> None:
         """Notes that a message of a task arrived, or that it was connected."""
-        self._heard[task] = max(now, self._heard.get(task, now))
+        self._last_seen[task] = max(now, self._last_seen.get(task, now))
 
     def forget(self, task: str) -> None:
-        self._heard.pop(task, None)
+        self._last_seen.pop(task, None)
 
-    def silent(self, now: float) -> dict[str, float]:
+    def expired(self, now: float) -> dict[str, float]:
         """Returns the tasks that are lost, and for how many seconds nothing was heard of each.
 
         If this process itself did not run for long (it was stopped, or the machine was), it has not listened either,
@@ -32,5 +32,5 @@ class Liveness:
         asleep = self._ticked is not None and now - self._ticked > self.limit / 2
         self._ticked = now
         if asleep:
-            self._heard = dict.fromkeys(self._heard, now)
-        return {task: now - heard for task, heard in self._heard.items() if now - heard > self.limit}
+            self._last_seen = dict.fromkeys(self._last_seen, now)
+        return {task: now - seen for task, seen in self._last_seen.items() if now - seen > self.limit}

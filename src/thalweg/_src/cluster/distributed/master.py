@@ -42,7 +42,7 @@ from thalweg._src.runtime.resources.thread_pool import threads
 
 
 @dataclass(slots=True)
-class Part:
+class TaskStep:
     """What one task runs of a step.
 
     feeds: the places of its feeds among those of the step
@@ -83,7 +83,7 @@ class MasterSession:
         self._delete = Finalizer(self, partial(_delete, self.name, created))
         self.is_closed = False
         try:
-            for peer in _own_first(worker.task, peers):
+            for peer in _local_first(worker.task, peers):
                 created.append(peer)
                 self.devices += peer.create_session(spec, timeout)
         except BaseException:
@@ -93,10 +93,10 @@ class MasterSession:
 
     def _placeholders(self) -> list[Device]:
         """Returns the devices for placement: those of this task first, which unplaced operations prefer."""
-        own = {device.name: device for device in self._worker.session_devices(self.name)}
+        local = {device.name: device for device in self._worker.session_devices(self.name)}
         nowhere = Containers()
         return [
-            own.get(device.name)
+            local.get(device.name)
             or Device(
                 device.name, device.device_type, TorchDevice("cpu"), nowhere, memory_limit=device.memory_limit_bytes
             )
@@ -109,21 +109,21 @@ class MasterSession:
         """Partitions a step and registers its partitions at the tasks that run them."""
         compilation = Compilation(feeds, fetches, targets, self.config, self.placed, is_partial)
         partition_step(compilation)
-        parts = self._parts(compilation)
-        others = set(parts) if not is_partial else {*parts, self._worker.task}
-        registered: list[Part] = []
-        executable = ClusterExecutable(self, self._worker, compilation, parts)
+        task_steps = self._task_steps(compilation)
+        others = set(task_steps) if not is_partial else {*task_steps, self._worker.task}
+        registered: list[TaskStep] = []
+        executable = ClusterExecutable(self, self._worker, compilation, task_steps)
         Finalizer(executable, partial(_deregister, self.name, registered), at_exit=False)
 
         def register(task: str) -> None:
-            part = parts[task]
+            task_step = task_steps[task]
             incarnations = {other: self._peers[other].incarnation for other in sorted(others - {task})}
-            part.handle = part.peer.register(
-                self.name, part.partitions, len(part.fetches), incarnations, part.routes, self._timeout
+            task_step.handle = task_step.peer.register(
+                self.name, task_step.partitions, len(task_step.fetches), incarnations, task_step.routes, self._timeout
             )
-            registered.append(part)
+            registered.append(task_step)
 
-        first, *more = parts or [None]
+        first, *more = task_steps or [None]
         registering = [background.call(register, task) for task in more if task is not None]
         if first is not None:
             register(first)
@@ -131,29 +131,29 @@ class MasterSession:
             future.result()
         return executable
 
-    def _parts(self, c: Compilation) -> dict[str, Part]:
+    def _task_steps(self, c: Compilation) -> dict[str, TaskStep]:
         """Groups the partitions of a step by task, and numbers the feeds and fetches of each."""
-        parts: dict[str, Part] = {}
+        task_steps: dict[str, TaskStep] = {}
         numbers: dict[tuple[str, int], int] = {}
         for device, partition in c.partitions.items():
             task = task_of(device)
-            part = parts.get(task)
-            if part is None:
-                part = parts[task] = Part(self._peers[task], {}, [], [])
-            part.partitions[device] = partition
+            task_step = task_steps.get(task)
+            if task_step is None:
+                task_step = task_steps[task] = TaskStep(self._peers[task], {}, [], [])
+            task_step.partitions[device] = partition
             positions = range(len(partition.fetches)) if partition.positions is None else partition.positions
-            partition.positions = list(range(len(part.fetches), len(part.fetches) + len(partition.fetches)))
-            part.fetches += positions
+            partition.positions = list(range(len(task_step.fetches), len(task_step.fetches) + len(partition.fetches)))
+            task_step.fetches += positions
             for feed in partition.feeds:
                 index = feed.attrs["index"]
-                number = numbers.setdefault((task, index), len(part.feeds))
-                if number == len(part.feeds):
-                    part.feeds.append(index)
+                number = numbers.setdefault((task, index), len(task_step.feeds))
+                if number == len(task_step.feeds):
+                    task_step.feeds.append(index)
                 feed.attrs = {**feed.attrs, "index": number}
-        own = self._worker.task
-        for task, part in parts.items():
-            part.routes = dict(_routes(task, part.partitions, own))
-        return parts
+        local_task = self._worker.task
+        for task, task_step in task_steps.items():
+            task_step.routes = dict(_routes(task, task_step.partitions, local_task))
+        return task_steps
 
     def close(self) -> None:
         """Deletes the session at all tasks."""
@@ -164,17 +164,17 @@ class MasterSession:
         return self._next_step()
 
 
-def _own_first(own: str, peers: dict[str, Peer]) -> list[Peer]:
-    return [peers[own], *(peer for task, peer in sorted(peers.items()) if task != own)]
+def _local_first(local_task: str, peers: dict[str, Peer]) -> list[Peer]:
+    return [peers[local_task], *(peer for task, peer in sorted(peers.items()) if task != local_task)]
 
 
-def _routes(task: str, partitions: dict[str, StepGraph], own: str) -> Iterator[tuple[str, str]]:
+def _routes(task: str, partitions: dict[str, StepGraph], local_task: str) -> Iterator[tuple[str, str]]:
     """Yields the keys that a task sends to other tasks; what is for the client goes to the master."""
     for partition in partitions.values():
         for node in partition.everything():
             if node.type in ("_Send", "_SendMany"):
                 destination = node.attrs["recv_device"]
-                receiver = own if destination == CLIENT else task_of(destination) or task
+                receiver = local_task if destination == CLIENT else task_of(destination) or task
                 if receiver != task:
                     yield rendezvous_key(node.attrs["send_device"], destination, node.attrs["tensor_name"]), receiver
 
@@ -193,24 +193,24 @@ def _delete(session: str, created: list[Peer]) -> None:
             peer.delete_session(session)
 
 
-def _deregister(session: str, registered: list[Part]) -> None:
-    for part in registered:
+def _deregister(session: str, registered: list[TaskStep]) -> None:
+    for task_step in registered:
         with contextlib.suppress(errors.OpError):
-            part.peer.deregister(session, part.handle)
+            task_step.peer.deregister(session, task_step.handle)
 
 
 class ClusterExecutable:
     """A step over several tasks, with the interface of `Executable`."""
 
-    def __init__(self, session: MasterSession, worker: Worker, c: Compilation, parts: dict[str, Part]) -> None:
+    def __init__(self, session: MasterSession, worker: Worker, c: Compilation, task_steps: dict[str, TaskStep]) -> None:
         self._session = session
         self._worker = worker
         self.placement = c.placement
         self.steps = itertools.count()  # step counter for periodic cost measurement
         self._num_fetches = len(c.step.fetches) if not c.is_partial else 0
-        self._own = parts.get(worker.task)
-        self._others = {task: part for task, part in parts.items() if task != worker.task}
-        self._parts = parts
+        self._local = task_steps.get(worker.task)
+        self._others = {task: task_step for task, task_step in task_steps.items() if task != worker.task}
+        self._task_steps = task_steps
         self._nodes: dict[str, Node] | None = None
 
     # -- running ------------------------------------------------------------------------------------------------------
@@ -220,12 +220,12 @@ class ClusterExecutable:
         try:
             if self._others:
                 return self._run_everywhere(step, feeds)
-            own = self._own
-            if own is None:
+            local = self._local
+            if local is None:
                 return []
-            values = self._worker.run(own.handle, self._session.next_step(), [feeds[i] for i in own.feeds], step)
+            values = self._worker.run(local.handle, self._session.next_step(), [feeds[i] for i in local.feeds], step)
             result: list[Any] = [None] * self._num_fetches
-            for place, value in zip(own.fetches, values):
+            for place, value in zip(local.fetches, values):
                 result[place] = value
             return result
         except errors.OpError as error:
@@ -235,24 +235,24 @@ class ClusterExecutable:
 
     def _run_everywhere(self, step: Step, feeds: Sequence[Any]) -> list[Any]:
         step_id = self._session.next_step()
-        state = MasterStep({task: part.fetches for task, part in self._parts.items()}, self._num_fetches)
+        state = MasterStep({task: task_step.fetches for task, task_step in self._task_steps.items()}, self._num_fetches)
         replies: dict[str, Reply] = {}
         token = step.cancellation.register(lambda error: self._stop(step_id, state, replies, error))
-        others = {task: part.peer for task, part in self._others.items()}
+        others = {task: task_step.peer for task, task_step in self._others.items()}
         try:
-            if self._own is None:  # the loss of a task ends the step all the same
+            if self._local is None:  # the loss of a task ends the step all the same
                 self._worker.open(step_id, step, others, {})
             # With a time limit, the part of this task runs on another thread.
-            is_pumped = AVAILABLE and self._own is not None and step.deadline is None
-            for task, part in self._others.items():
-                replies[task] = reply = part.peer.start(self._request(part, step_id, step, feeds, is_pumped))
+            is_pumped = AVAILABLE and self._local is not None and step.deadline is None
+            for task, task_step in self._others.items():
+                replies[task] = reply = task_step.peer.start(self._request(task_step, step_id, step, feeds, is_pumped))
                 if isinstance(reply, InProcessReply):
                     reply.end(step)
             if step.cancelled:
                 step.stop()
-            if self._own is not None:
+            if self._local is not None:
                 answers = [reply for reply in replies.values() if is_pumped and isinstance(reply, SocketReply)]
-                state.replied(self._worker.task, self._run_own(self._own, step_id, step, feeds, answers))
+                state.replied(self._worker.task, self._run_local(self._local, step_id, step, feeds, answers))
             for task, reply in replies.items():
                 state.replied(task, await_reply(reply, step, task))
             return state.result()
@@ -267,29 +267,29 @@ class ClusterExecutable:
             raise
         finally:
             step.cancellation.deregister(token)
-            if self._own is None:
+            if self._local is None:
                 self._worker.end(step_id)
 
-    def _run_own(
-        self, own: Part, step_id: int, step: Step, feeds: Sequence[Any], answers: Sequence[SocketReply]
+    def _run_local(
+        self, local: TaskStep, step_id: int, step: Step, feeds: Sequence[Any], answers: Sequence[SocketReply]
     ) -> Sequence[Any]:
         """Runs the part of this task; while it waits, this thread reads the channels of the other tasks."""
-        values = [feeds[i] for i in own.feeds]
+        values = [feeds[i] for i in local.feeds]
         if not answers:
-            return self._worker.run(own.handle, step_id, values, step)
+            return self._worker.run(local.handle, step_id, values, step)
         pump = step.pump = ChannelPump(answers, partial(self._worker.deliver, step_id), step.fail)
         try:
-            return self._worker.run(own.handle, step_id, values, step)
+            return self._worker.run(local.handle, step_id, values, step)
         finally:
             step.pump = None
             pump.close()
 
     def _request(
-        self, part: Part, step_id: int, step: Step, feeds: Sequence[Any], is_pumped: bool = False
+        self, task_step: TaskStep, step_id: int, step: Step, feeds: Sequence[Any], is_pumped: bool = False
     ) -> StepRequest:
-        values = [feeds[i] for i in part.feeds]
+        values = [feeds[i] for i in task_step.feeds]
         is_traced = step.trace is not None
-        return StepRequest(part.handle, step_id, values, step.milliseconds_left(), is_traced, is_pumped)
+        return StepRequest(task_step.handle, step_id, values, step.milliseconds_left(), is_traced, is_pumped)
 
     def _stop(self, step_id: int, state: MasterStep, replies: dict[str, Reply], error: BaseException) -> None:
         """Aborts a step at the other tasks that have not replied, and waits for none of them."""
@@ -307,26 +307,28 @@ class ClusterExecutable:
         step_id: the number under which a client in another process sends its feeds
         """
         step_id = self._session.next_step() if step_id is None else step_id
-        routes = {} if self._own is None else dict(self._worker.find(self._own.handle).routes)
-        for part in self._others.values():
-            routes.update((key, part.peer) for key in _client_keys(part.partitions))
-        self._worker.open_partial(step_id, step, {task: part.peer for task, part in self._others.items()}, routes)
+        routes = {} if self._local is None else dict(self._worker.find(self._local.handle).routes)
+        for task_step in self._others.values():
+            routes.update((key, task_step.peer) for key in _client_keys(task_step.partitions))
+        self._worker.open_partial(
+            step_id, step, {task: task_step.peer for task, task_step in self._others.items()}, routes
+        )
         state = MasterStep(dict.fromkeys(self._others, ()), 0)
         replies: dict[str, Reply] = {}
         step.cancellation.register(lambda error: self._stop(step_id, state, replies, error))
         try:
-            for task, part in self._others.items():
-                replies[task] = part.peer.start(self._request(part, step_id, step, feeds))
+            for task, task_step in self._others.items():
+                replies[task] = task_step.peer.start(self._request(task_step, step_id, step, feeds))
         except errors.OpError as error:
             step.fail(error)
         threads.start(self._finish_partial, step_id, step, state, replies, done)
 
-    def _run_own_partially(self, step: Step) -> None:
+    def _run_local_partially(self, step: Step) -> None:
         try:
             if step.cancelled:
                 step.stop()
-            if self._own is not None:
-                self._worker.find(self._own.handle).executable.run(step, [])
+            if self._local is not None:
+                self._worker.find(self._local.handle).executable.run(step, [])
         except BaseException as error:
             step.fail(self._explained(error) if isinstance(error, errors.OpError) else error)  # ends all waits
             raise
@@ -334,14 +336,14 @@ class ClusterExecutable:
     def _finish_partial(
         self, step_id: int, step: Step, state: MasterStep, replies: dict[str, Reply], done: Callable[[], None]
     ) -> None:
-        own = background.call(self._run_own_partially, step)  # this thread notices channels that are lost meanwhile
+        local = background.call(self._run_local_partially, step)  # this thread notices channels that are lost meanwhile
         try:
             for task, reply in replies.items():
                 state.replied(task, await_reply(reply, step, task))
-            own.result()
+            local.result()
         except BaseException as error:
             step.fail(self._explained(error) if isinstance(error, errors.OpError) else error)
-            futures.wait([own])
+            futures.wait([local])
             self._worker.failed(step_id, {}, error)  # its tasks are told by the cancellation
             for reply in replies.values():
                 reply.discard()
@@ -355,13 +357,13 @@ class ClusterExecutable:
         if not name or error.op is not None:
             return error
         if self._nodes is None:
-            partitions = [p for part in self._parts.values() for p in part.partitions.values()]
+            partitions = [p for task_step in self._task_steps.values() for p in task_step.partitions.values()]
             self._nodes = {node.name: node for partition in partitions for node in partition.everything()}
         node = self._nodes.get(name)
         if node is None:
             return error
-        found: errors.OpError = type(error)(node, node, with_line(error.message, node.stack))  # type: ignore[call-arg]
-        return found
+        explained: errors.OpError = type(error)(node, node, with_line(error.message, node.stack))  # type: ignore[call-arg]
+        return explained
 
     def explain_fetch(self, error: Exception, values: Sequence[Any]) -> BaseException:
         return error
@@ -369,15 +371,17 @@ class ClusterExecutable:
     @property
     def text(self) -> str:
         """The programs of this task; those of other tasks are compiled there."""
-        own = "" if self._own is None else self._worker.find(self._own.handle).executable.text
-        return "\n".join([own, *(f"# {task}: compiled there" for task in self._others)])
+        local = "" if self._local is None else self._worker.find(self._local.handle).executable.text
+        return "\n".join([local, *(f"# {task}: compiled there" for task in self._others)])
 
     def partition_graphs(self) -> list[Any]:
         """Returns the partition of each device as a GraphDef."""
         return [
-            partition_graph_def(p.nodes, list(zip([part.fetches[i] for i in p.positions or ()], p.fetches)), device)
-            for part in self._parts.values()
-            for device, p in part.partitions.items()
+            partition_graph_def(
+                p.nodes, list(zip([task_step.fetches[i] for i in p.positions or ()], p.fetches)), device
+            )
+            for task_step in self._task_steps.values()
+            for device, p in task_step.partitions.items()
         ]
 
 

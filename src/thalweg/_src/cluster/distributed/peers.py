@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
+from enum import Enum
 from typing import Any, Protocol
 
 from thalweg._src.base import errors
@@ -17,7 +18,7 @@ from thalweg._src.cluster.distributed.collectives import GroupEnd, GroupPeer, Jo
 from thalweg._src.cluster.distributed.connection import ConnectionLost
 from thalweg._src.cluster.distributed.data_plane import split_address
 from thalweg._src.cluster.distributed.endpoint import Endpoint
-from thalweg._src.cluster.distributed.frames import Kind, pack_error, unpack_error
+from thalweg._src.cluster.distributed.frames import FrameKind, pack_error, unpack_error
 from thalweg._src.cluster.distributed.group_table import Formed
 from thalweg._src.cluster.distributed.link import Link
 from thalweg._src.cluster.distributed.rpc import Answer, Stub, caller_is_active
@@ -311,7 +312,7 @@ class SocketPeer:
         request = control.GetTransactionRequest(step=step, participant=participant)
         return self.repeat(request, control.GetTransactionResponse).is_committed
 
-    def start(self, request: StepRequest, kind: Kind = Kind.RUN_PARTITIONS) -> SocketReply:
+    def start(self, request: StepRequest, kind: FrameKind = FrameKind.RUN_PARTITIONS) -> SocketReply:
         """Asks the task to run something on a channel of its own."""
         link = self.link()
         try:
@@ -337,16 +338,25 @@ class SocketPeer:
         self.stub.close()
 
 
+class ChannelState(Enum):
+    """What became of the channel on which the reply to a step is awaited."""
+
+    WAITING = "the reply has not come"
+    REUSABLE = "the reply has come, and the channel serves the next step"
+    LOST = "the connection has ended, or its other end does not follow the protocol"
+    ABANDONED = "the reply was given up, and the connection shut down"
+
+
 class SocketReply:
     """The answer that a channel brings; the channel then serves the next step, unless the answer was given up."""
 
-    __slots__ = ("_channel", "_is_kept", "_is_over", "_lock", "_peer", "_result", "connection", "error")
+    __slots__ = ("_channel", "_lock", "_peer", "_result", "_state", "connection", "error")
 
     def __init__(self, peer: SocketPeer, channel: Channel) -> None:
         self._peer, self._channel = peer, channel
         self.connection = channel.connection
         self._lock = threading.Lock()
-        self._is_over = self._is_kept = False
+        self._state = ChannelState.WAITING
         self._result: tuple[list[Any], Any] | None = None
         self.error: errors.OpError | None = None
 
@@ -370,7 +380,7 @@ class SocketReply:
 
     def handle(self, deliver: Callable[[str, Any], None]) -> bool:
         """Reads a message: delivers a tensor, or takes the answer; returns whether it was the answer."""
-        is_reusable = True
+        state = ChannelState.REUSABLE
         try:
             self._result = self._channel.handle(deliver)
             if self._result is None:
@@ -378,14 +388,14 @@ class SocketReply:
         except errors.OpError as error:
             self.error = error
         except (ConnectionLost, ValueError) as error:  # or it does not follow the protocol
-            is_reusable = False
+            state = ChannelState.LOST
             self.error = errors.UnavailableError(
                 None, None, f"{self._peer.task} is lost: {self._channel.why_lost(error)}"
             )
         with self._lock:
-            is_reusable = is_reusable and not self._is_over
-            self._is_over, self._is_kept = True, is_reusable
-        if is_reusable:
+            if self._state is ChannelState.WAITING:
+                self._state = state
+        if self._state is ChannelState.REUSABLE:
             self._peer.give_back(self._channel)
         return True
 
@@ -399,12 +409,12 @@ class SocketReply:
 
     def abandon(self) -> None:
         with self._lock:
-            if not self._is_over:
-                self._is_over = True
+            if self._state is ChannelState.WAITING:
+                self._state = ChannelState.ABANDONED
                 self.connection.shutdown()
 
     def discard(self) -> None:
-        if not self._is_kept:
+        if self._state is not ChannelState.REUSABLE:
             self.abandon()
             self._channel.drain()
             self._channel.close()

@@ -22,8 +22,8 @@ Array = np.ndarray[Any, Any]
 class ReceiveBuffers:
     """Memory for received tensors, taken by any thread, and given back when the last reference to it dies."""
 
-    def __init__(self, kept: int = _KEPT) -> None:
-        self._limit = kept
+    def __init__(self, limit: int = _KEPT) -> None:
+        self._limit = limit
         self._lock = threading.Lock()
         self._free: list[Array] = []
         self._returned: deque[Array] = deque()  # by the garbage collector, which must not wait for the lock

@@ -33,6 +33,7 @@ _CHANNEL_OPTIONS = (
     ("grpc.keepalive_timeout_ms", _LOST_MILLISECONDS),
     ("grpc.http2.ping_timeout_ms", _LOST_MILLISECONDS),
 )
+_SILENT = "ping timeout"  # in the details of gRPC's error of a connection that its keepalive has ended
 _RETRY_POLICY = {
     "maxAttempts": 5,
     "initialBackoff": "0.1s",
@@ -126,6 +127,8 @@ def _error(error: Any, address: str) -> errors.OpError:
         text = (
             f"the task at {address} has no such call: all tasks of a cluster need the same release of Thalweg ({text})"
         )
+    elif code is grpc.StatusCode.UNAVAILABLE and _SILENT in text:
+        text = f"nothing was heard of it for {_LOST_MILLISECONDS / 1000:g} seconds"
     kind = errors.exception_type_from_error_code(code.value[0])
     return kind(None, None, text)
 

@@ -17,7 +17,7 @@ from thalweg._src.cluster.distributed.credentials import Credentials, is_loopbac
 from thalweg._src.cluster.distributed.data_plane import split_address
 from thalweg._src.cluster.distributed.endpoint import Endpoint
 from thalweg._src.cluster.distributed.gate import Gate
-from thalweg._src.cluster.distributed.handshake import Peer as Caller, Stream
+from thalweg._src.cluster.distributed.handshake import Caller, Stream
 from thalweg._src.cluster.distributed.limits import TaskConnections
 from thalweg._src.cluster.distributed.master import MasterSession, usable
 from thalweg._src.cluster.distributed.peers import WAIT_SECONDS, InProcessPeer, Peer, SocketPeer
@@ -140,8 +140,8 @@ class LocalTask:
             return
         credentials = Credentials.find([host])
         self.worker.collectives.credentials = credentials
-        own, everywhere = ("::1", "::") if ":" in host else ("127.0.0.1", "0.0.0.0")
-        bound = own if is_loopback(host) else everywhere
+        loopback, everywhere = ("::1", "::") if ":" in host else ("127.0.0.1", "0.0.0.0")
+        bound = loopback if is_loopback(host) else everywhere
         self._rpc = RpcServer(
             f"[{bound}]:{port}" if ":" in bound else f"{bound}:{port}", self.service.servicers(), credentials
         )
@@ -185,7 +185,7 @@ class LocalTask:
         timeout = config.operation_timeout_in_ms / 1000 or WAIT_SECONDS
         return MasterSession(self.worker, peers, config, cluster, timeout, name)
 
-    def _own(self) -> Peer:
+    def _local_peer(self) -> Peer:
         return InProcessPeer(self.worker, self._find)
 
     def _find(self, task: str) -> Peer:
@@ -199,12 +199,12 @@ class LocalTask:
 
     def _peer(self, task: str, address: str) -> Peer:
         if task == self.task:
-            return self._own()
+            return self._local_peer()
         if self._is_local:
             other = _servers.get(f"inprocess://{address}")
             if other is None:
                 raise errors.UnavailableError(None, None, f"{task} is not running in this process")
-            return other._own()
+            return other._local_peer()
         with self._lock:
             if (task, address) not in self._peers:
                 self._peers[task, address] = SocketPeer(self._endpoint, task, address)
@@ -239,19 +239,19 @@ class LocalTask:
 
 
 def _server_def(
-    given: Any, job_name: str | None, task_index: int | None, protocol: str | None, config: ConfigProto | None
+    description: Any, job_name: str | None, task_index: int | None, protocol: str | None, config: ConfigProto | None
 ) -> ServerDef:
     """Returns the complete description of a server."""
     result = ServerDef()
-    if isinstance(given, ServerDef):
-        result.CopyFrom(given)
+    if isinstance(description, ServerDef):
+        result.CopyFrom(description)
     else:
         try:
-            result.cluster = ClusterSpec(given).as_cluster_def()
+            result.cluster = ClusterSpec(description).as_cluster_def()
         except TypeError:
             raise TypeError(
                 "Invalid arguments for the construction of `tf.train.Server`: expected a ServerDef, a ClusterDef, "
-                f"a ClusterSpec or a dictionary, received {type(given).__name__}"
+                f"a ClusterSpec or a dictionary, received {type(description).__name__}"
             ) from None
     if job_name is not None:
         result.job_name = job_name
@@ -265,7 +265,7 @@ def _server_def(
     if result.job_name not in jobs:
         raise ValueError(f"The cluster has no job {result.job_name!r}; it has {', '.join(sorted(jobs))}.")
     tasks = jobs[result.job_name].tasks
-    if task_index is None and not isinstance(given, ServerDef):
+    if task_index is None and not isinstance(description, ServerDef):
         if len(tasks) != 1:
             raise ValueError("Must specify an explicit task index: the job has several tasks.")
         result.task_index = next(iter(tasks))

@@ -145,15 +145,15 @@ class Slab:
         with self._lock:
             self._merge_freed()
             memory = self._memory
-            kept = max(_KEPT, max(self._peak, self._last_peak) - self._in_use)
+            spare = max(_KEPT, max(self._peak, self._last_peak) - self._in_use)
             self._last_peak, self._peak = self._peak, self._in_use
-            if memory is None or memory.resident_bytes - self._in_use <= kept:
+            if memory is None or memory.resident_bytes - self._in_use <= spare:
                 return
-            parts = self._free.take_beyond(kept)
-        for start, end in parts:  # taken, so that no other thread writes there
+            ranges = self._free.take_beyond(spare)
+        for start, end in ranges:  # taken, so that no other thread writes there
             memory.give_back(start, end)
         with self._lock:
-            for start, end in parts:
+            for start, end in ranges:
                 self._free.add(start, end)
                 if end == self.nbytes:
                     self._untouched = min(self._untouched, start)
@@ -232,12 +232,12 @@ class FreeSpace:
                 return offset
         return None
 
-    def take_beyond(self, kept: int) -> list[tuple[int, int]]:
+    def take_beyond(self, spare: int) -> list[tuple[int, int]]:
         """Takes all free space out except for the lowest `kept` bytes, and returns its ranges."""
         taken = []
         for start, end in sorted(self._ends.items()):
-            middle = min(end, start + kept)
-            kept -= middle - start
+            middle = min(end, start + spare)
+            spare -= middle - start
             if middle < end:
                 self._remove(start, end)
                 self.add(start, middle)

@@ -17,10 +17,11 @@ from thalweg._src.base import errors
 from thalweg._src.base.config import ClusterDef, ConfigProto
 from thalweg._src.cluster.distributed import control
 from thalweg._src.cluster.distributed.channel import ReplyStream, StepRequest, read_request, reply
+from thalweg._src.cluster.distributed.codec import Codec
 from thalweg._src.cluster.distributed.connection import Connection, ConnectionLost, Frame
 from thalweg._src.cluster.distributed.endpoint import Endpoint
-from thalweg._src.cluster.distributed.frames import Kind, TooLarge, pack_error
-from thalweg._src.cluster.distributed.limits import MAX_CHANNELS
+from thalweg._src.cluster.distributed.frames import FrameKind, TooLarge, pack_error
+from thalweg._src.cluster.distributed.limits import MAX_CHANNELS, Limits
 from thalweg._src.cluster.distributed.link import Link
 from thalweg._src.cluster.distributed.master import MasterSession
 from thalweg._src.cluster.distributed.master_service import MasterService
@@ -58,6 +59,7 @@ class TaskService:
         self.worker = WorkerService(worker, reach, find_peer, lambda: self.info, self._status)
         self._channels: defaultdict[str, set[Connection]] = defaultdict(set)
         self._reply_streams: dict[ReplyStream, None] = {}  # of running steps
+        self._codec = Codec(Limits.find().value_bytes)  # for clients that have no link
         self._lock = threading.Lock()
         self._started = time.monotonic()
 
@@ -98,8 +100,8 @@ class TaskService:
         try:
             while len(self._channels[client]) <= MAX_CHANNELS:
                 frame = connection.receive()
-                if frame.kind == Kind.PING:
-                    connection.send(Kind.PONG)
+                if frame.kind == FrameKind.PING:
+                    connection.send(FrameKind.PONG)
                 else:
                     self._answer_one(connection, frame, client)
         except (ConnectionLost, ValueError, struct.error):
@@ -113,23 +115,24 @@ class TaskService:
 
     def _answer_one(self, connection: Connection, frame: Frame, client: str) -> None:
         link = self.endpoint.find(client) or self.endpoint.await_link(client)
+        codec = self._codec if link is None else link.codec
         try:
-            request = read_request(connection, frame, link, self.endpoint.limits.value_bytes)
+            request = read_request(connection, frame, codec)
         except TooLarge as error:
             connection.send(
-                Kind.FAILED, frame.step, pack_error(errors.invalid(f"{self._worker.task} received {error}"))
+                FrameKind.FAILED, frame.step, pack_error(errors.invalid(f"{self._worker.task} received {error}"))
             )
             return
         try:
             with self._reply_stream(connection, link if request.is_pumped else None) as stream:
                 values, trace = self._run(frame.kind, request, client, stream)
-            reply(connection, request.step, values, link, trace)
+            reply(connection, request.step, values, codec, trace)
         except ConnectionLost:
             raise
         except BaseException as error:
-            if link is not None and frame.kind == Kind.RUN_PARTITIONS:
+            if link is not None and frame.kind == FrameKind.RUN_PARTITIONS:
                 link.abort(request.step, error)  # the master may be busy with its own part of the step
-            connection.send(Kind.FAILED, request.step, pack_error(error))
+            connection.send(FrameKind.FAILED, request.step, pack_error(error))
 
     @contextlib.contextmanager
     def _reply_stream(self, connection: Connection, link: Link | None) -> Iterator[ReplyStream | None]:
@@ -146,9 +149,9 @@ class TaskService:
             stream.end()
 
     def _run(self, kind: int, request: StepRequest, client: str, stream: ReplyStream | None) -> tuple[Any, Any]:
-        if kind == Kind.RUN_PARTITIONS:
+        if kind == FrameKind.RUN_PARTITIONS:
             return self._worker.serve(request, stream, client)
-        if kind == Kind.RUN_STEP:
+        if kind == FrameKind.RUN_STEP:
             return self.master.run(request)
         raise errors.invalid(f"a frame of kind {kind} on a channel")
 

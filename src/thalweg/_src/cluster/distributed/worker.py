@@ -37,7 +37,7 @@ from thalweg._src.runtime.executable import Executable
 from thalweg._src.runtime.pipeline import compile_partitions
 from thalweg._src.runtime.resources.containers import Containers, SharedContainers
 from thalweg._src.runtime.resources.devices import Device, local_devices
-from thalweg._src.runtime.resources.rendezvous import Receive, Rendezvous
+from thalweg._src.runtime.resources.rendezvous import Receive
 from thalweg._src.runtime.resources.step import Step
 from thalweg._src.runtime.resources.transactions import TransactionLog
 from thalweg._src.runtime.trace import Trace
@@ -95,7 +95,7 @@ class TaskRendezvous(LinkedRendezvous):
     def send(self, key: str, value: Any) -> None:
         destination = self._routes.get(key)
         if destination is None:
-            super().send(key, value)
+            self.deliver(key, value)
         elif self._replies is not None and destination.task == self._replies.task:
             self._replies.push(self._step_id, key, value)
         else:
@@ -196,16 +196,16 @@ class Worker:
         puts there is lost.
         """
         with self._lock:
-            found = self._sessions.pop(session, None)
-            handles = () if found is None else found.handles
+            deleted = self._sessions.pop(session, None)
+            handles = () if deleted is None else deleted.handles
             registered = [self._registered.pop(handle) for handle in handles if handle in self._registered]
             running = [step for one in registered for step in list(one.running)]
         for step in running:
             step.fail(errors.CancelledError(None, None, "Session has been closed."))
-        if found is not None:
-            found.collectives.close()
-            if found.is_isolated:
-                found.resources.clear()
+        if deleted is not None:
+            deleted.collectives.close()
+            if deleted.is_isolated:
+                deleted.resources.clear()
 
     def reset(self, containers: Collection[str]) -> None:
         """Destroys the resources in some containers; without names, those in the default container and all others."""
@@ -223,27 +223,27 @@ class Worker:
         routes: Mapping[str, str],
     ) -> int:
         """Compiles the partitions of a step for devices of this task, and returns the handle to run them by."""
-        known = self._session(session)
+        worker_session = self._session(session)
         for name in partitions:
-            if all(device.name != name for device in known.devices):
+            if all(device.name != name for device in worker_session.devices):
                 raise errors.invalid(f"{self.task} has no device {name}")
         if unknown := sorted(set(routes.values()) - set(others)):
             raise errors.invalid(f"tensors for {unknown[0]}, which does not take part in the step")
         feeds, received = expected_feeds(partitions), expected_tensors(partitions)
         check_fetches(partitions, num_fetches)
-        executable = compile_partitions(partitions, num_fetches, known.config, known.devices)
+        executable = compile_partitions(partitions, num_fetches, worker_session.config, worker_session.devices)
         destinations = {key: others[task] for key, task in routes.items()}
         with self._lock:
             handle = next(self._handles)
             self._registered[handle] = RegisteredStep(executable, others, incarnations, destinations, feeds, received)
-            known.handles.add(handle)
+            worker_session.handles.add(handle)
         return handle
 
     def deregister(self, session: str, handle: int) -> None:
         with self._lock:
-            known = self._sessions.get(session)
-            if known is not None and handle in known.handles:
-                known.handles.discard(handle)
+            worker_session = self._sessions.get(session)
+            if worker_session is not None and handle in worker_session.handles:
+                worker_session.handles.discard(handle)
                 self._registered.pop(handle, None)
 
     def session_devices(self, session: str) -> list[Device]:
@@ -255,20 +255,20 @@ class Worker:
         return len(self._sessions)
 
     def _session(self, session: str) -> WorkerSession:
-        found = self._sessions.get(session)
-        if found is None:
+        worker_session = self._sessions.get(session)
+        if worker_session is None:
             raise errors.AbortedError(
                 None, None, f"Session {session} is not found at {self.task}; the task may have been restarted"
             )
-        return found
+        return worker_session
 
     def find(self, handle: int) -> RegisteredStep:
-        found = self._registered.get(handle)
-        if found is None:
+        registered = self._registered.get(handle)
+        if registered is None:
             raise errors.AbortedError(
                 None, None, f"Graph handle is not found at {self.task}: {handle}. Possibly, this worker just restarted."
             )
-        return found
+        return registered
 
     # -- steps --------------------------------------------------------------------------------------------------------
 
@@ -361,7 +361,7 @@ class Worker:
         with self._lock:
             mailbox = self._steps.mailbox(step, time.monotonic(), source, nbytes)
         if mailbox is not None:
-            Rendezvous.send(mailbox, key, value)
+            mailbox.deliver(key, value)
 
     def abort(self, step: int, error: BaseException) -> None:
         """Ends a step that failed at another task."""

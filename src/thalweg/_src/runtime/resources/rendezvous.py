@@ -34,7 +34,8 @@ class Rendezvous:
         self._values: dict[str, deque[Any]] = {}
         self._receivers: dict[str, deque[Receive]] = {}
 
-    def send(self, key: str, value: object) -> None:
+    def deliver(self, key: str, value: object) -> None:
+        """Hands a value to its receiver in this process, now or when one comes."""
         # A key has waiting values or waiting receivers, never both: whichever comes second takes the first of the other
         # side. The receiver is called without the lock, since it may run segments that send again.
         with self._lock:
@@ -43,6 +44,8 @@ class Rendezvous:
                 self._values.setdefault(key, deque()).append(value)
         if receiver is not None:
             receiver(value)
+
+    send = deliver  # what a kernel calls: where tasks exchange tensors, it sends those that other tasks receive
 
     def receive(self, key: str, receiver: Receive) -> None:
         """Calls the receiver with the value, now or when it arrives."""
