@@ -15,7 +15,7 @@ def test_size() -> None:
     cube = sparse([[0, 1, 0], [0, 1, 2], [1, 0, 0]], ["a", "c", "b"], [2, 2, 3])
     assert run(sets.size(cube)).tolist() == [[0, 2], [1, 0]]
     assert sets.size(cube).shape.as_list() == [2, 2]
-    with pytest.raises(TypeError, match="not a type of sets"):
+    with pytest.raises(TypeError, match="sets cannot hold"):
         sets.size(sparse([[0, 0]], [1.0], [1, 1]))
 
 
