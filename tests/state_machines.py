@@ -68,9 +68,9 @@ def check_tiers(tiers):
     assert tiers._undecided == sum(trial.winner is None for trial in tiers._trials.values())
 
 
-def check_part(part):
+def check_branch(branch):
     """Segments do not end more often than they start."""
-    assert part.running >= 0
+    assert branch.running >= 0
 
 
 def check_versions(versions):
@@ -93,7 +93,7 @@ CHECKS = {
     SendWindow: check_send_window,
     Readiness: check_readiness,
     Tiers: check_tiers,
-    Branch: check_part,
+    Branch: check_branch,
     Versions: check_versions,
     BatchQueues: check_batch_queues,
 }

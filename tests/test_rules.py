@@ -33,6 +33,25 @@ FORKS = {
 }
 
 
+# Names that do not say what a value is. A part is one of something that has a name: a slice, a shard, a component.
+PLACEHOLDERS = {"each", "found", "given", "kept", "known", "made", "own", "part", "parts", "told", "wanted"}
+WITH_PLACEHOLDERS = {"keras/utils/replicas.py": {"parts"}}  # by file; saved models call the function by its parameters
+
+
+def test_names_say_what_a_value_is():
+    wrong = {
+        str(path.relative_to(SOURCE)): names
+        for path in SOURCE.rglob("*.py")
+        if (names := _bound_names(ast.parse(path.read_text())) & PLACEHOLDERS)
+    }
+    assert wrong == WITH_PLACEHOLDERS
+
+
+def _bound_names(tree):
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return names | {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+
+
 def test_folders_mirror_the_implementation():
     tested, code = _folders_with(FOLDER, "test_*.py"), _folders_with(SOURCE, "*.py")
     assert tested - code == NO_MIRROR.keys(), "move tests to the folder of what they test, or give the reason here"

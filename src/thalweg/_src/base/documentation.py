@@ -157,8 +157,8 @@ def _texts_of_packages(package: str) -> Mapping[str, str]:
     if not package:
         return GENERAL
     around = _texts_of_packages(package.rpartition(".")[0])
-    own = getattr(sys.modules.get(package), "PARAMETERS", None)
-    return {**around, **own} if own else around
+    texts = getattr(sys.modules.get(package), "PARAMETERS", None)
+    return {**around, **texts} if texts else around
 
 
 def _complete(block: str, names: list[str], texts: Mapping[str, str], shared: Mapping[str, str]) -> str:

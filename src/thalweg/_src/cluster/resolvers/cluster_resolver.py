@@ -39,12 +39,12 @@ class ClusterResolver(ABC):
         master = self.master(task_type, task_id)
         with closing(Session(master, Graph(), config_proto)) as session:
             devices = session.list_devices()
-        found: dict[str, int] = defaultdict(int)
+        counts: dict[str, int] = defaultdict(int)
         for device in devices:
             place = DeviceSpec.from_string(device.name)
             if not master or None in (task_type, task_id) or (place.job, place.task) == (task_type, task_id):
-                found[device.device_type] += 1
-        return found
+                counts[device.device_type] += 1
+        return counts
 
     @property
     def environment(self) -> str:
@@ -171,7 +171,7 @@ class UnionClusterResolver(ClusterResolver):
         for resolver in self._resolvers:
             for job, tasks in resolver.cluster_spec().as_dict().items():
                 jobs[job].append(tasks)
-        return ClusterSpec({job: _union(job, parts) for job, parts in jobs.items()})
+        return ClusterSpec({job: _union(job, specs) for job, specs in jobs.items()})
 
     def master(self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None) -> str:
         """Returns the target of a task, by default the master of the first resolver."""
@@ -218,12 +218,12 @@ class UnionClusterResolver(ClusterResolver):
         self._rpc_layer = rpc_layer
 
 
-def _union(job: str, parts: list[Any]) -> Any:
+def _union(job: str, specs: list[Any]) -> Any:
     """Returns the tasks of a job, of which some are in each of the parts."""
-    if all(isinstance(tasks, list) for tasks in parts):
-        return list(chain.from_iterable(parts))
+    if all(isinstance(tasks, list) for tasks in specs):
+        return list(chain.from_iterable(specs))
     merged: dict[int, str] = {}
-    for tasks in parts:
+    for tasks in specs:
         numbered = dict(enumerate(tasks)) if isinstance(tasks, list) else tasks
         if twice := merged.keys() & numbered.keys():
             raise KeyError(f"Duplicate keys detected when merging two ClusterSpecs: {sorted(twice)} of job {job!r}")

@@ -97,17 +97,17 @@ def expand_counts(counts: str) -> list[int]:
 
 
 def _expand(host: str) -> Iterator[str]:
-    parts = re.split(_RANGES, host)  # ranges are every second part
-    return map("".join, product(*([part] if i % 2 == 0 else _numbers(part) for i, part in enumerate(parts))))
+    pieces = re.split(_RANGES, host)  # ranges are every second part
+    return map("".join, product(*([piece] if i % 2 == 0 else _numbers(piece) for i, piece in enumerate(pieces))))
 
 
 def _numbers(ranges: str) -> list[str]:
     """Returns the numbers in ranges such as `01-03,7`, as wide as the first of each range."""
-    found = []
-    for each in ranges.split(","):
-        low, _, high = each.partition("-")
-        found += [str(number).zfill(len(low)) for number in range(int(low), int(high or low) + 1)]
-    return found
+    numbers = []
+    for interval in ranges.split(","):
+        low, _, high = interval.partition("-")
+        numbers += [str(number).zfill(len(low)) for number in range(int(low), int(high or low) + 1)]
+    return numbers
 
 
 def _tasks_by_host(tasks_per_node: int | dict[str, int] | None, by_mpirun: bool) -> dict[str, int]:

@@ -75,8 +75,8 @@ class TFConfigClusterResolver(ClusterResolver):
     @property
     def task_type(self) -> str | None:
         """The job of this process; None if TF_CONFIG names none."""
-        found = _task().get("type") if self._task_type is None else self._task_type
-        return None if found is None else str(found)
+        job = _task().get("type") if self._task_type is None else self._task_type
+        return None if job is None else str(job)
 
     @task_type.setter
     def task_type(self, task_type: str | None) -> None:
@@ -85,8 +85,8 @@ class TFConfigClusterResolver(ClusterResolver):
     @property
     def task_id(self) -> int | None:
         """The number of this process among the tasks of its job; None if TF_CONFIG names none."""
-        found = _task().get("index") if self._task_id is None else self._task_id
-        return None if found is None else int(found)
+        number = _task().get("index") if self._task_id is None else self._task_id
+        return None if number is None else int(number)
 
     @task_id.setter
     def task_id(self, task_id: int | None) -> None:

@@ -41,18 +41,18 @@ class TPUClusterResolver(ClusterResolver):
         service: Any = None,
         discovery_url: str | None = None,
     ) -> None:
-        found = os.environ.get("TPU_NAME") if tpu is None else os.fsdecode(tpu)
-        if found is None:
+        name = os.environ.get("TPU_NAME") if tpu is None else os.fsdecode(tpu)
+        if name is None:
             raise ValueError(
                 "Please provide a TPU Name to connect to: tpu='local' is this machine, which has no TPUs, but runs the "
                 "program with TPUEstimator(use_tpu=False)"
             )
-        if found not in _LOCAL:
+        if name not in _LOCAL:
             raise ValueError(
-                f"tpu: expected one of {_LOCAL}, since there are no TPUs among the devices, received {found!r}; train "
+                f"tpu: expected one of {_LOCAL}, since there are no TPUs among the devices, received {name!r}; train "
                 "with TPUEstimator(use_tpu=False) and cluster=None, or with tf.distribute.MirroredStrategy on GPUs"
             )
-        self._tpu = found
+        self._tpu = name
         self._job_name = job_name
         self._coordinator_name = coordinator_name
         self._coordinator_address = coordinator_address
