@@ -60,6 +60,7 @@ class Codec:
     def _put_block(put: Put, blocks: list[int], content: torch.Tensor) -> int | None:
         offset = put(content)
         if offset is not None:
+            # For a message that is not sent after all: the other task would never release the blocks.
             blocks.append(offset)
         return offset
 

@@ -74,6 +74,7 @@ class Connection:
         releases: the description of a RELEASE frame that is sent first
         """
         size = sum(len(buffer) for buffer in buffers)
+        # The frame that returns blocks is sent with the next one, whatever that is: it costs no system call of its own.
         head = b""
         if releases:
             head = HEADER.pack(FrameKind.RELEASE, VERSION, self._next_position(), 0, len(releases), 0, 0) + releases
@@ -124,6 +125,7 @@ class Connection:
             self._fill(length)
             description = self._buffer[self._start : self._start + length].toreadonly()
             self._start += length
+            # A copy, since the values of the frame pass through the same buffer before the key after them is read.
             return Frame(kind, step, count, memoryview(bytes(description)), size)
         content = memoryview(bytearray(length))
         self.read_into(content)
@@ -176,6 +178,7 @@ class Connection:
         """Waits until something can be read; returns whether it can."""
         if self.has_bytes:
             return True
+        # Only now: for bytes in the buffer of this object or of TLS, the descriptor need not become readable any more.
         if self._poll is None:
             self._poll = select.poll()
             self._poll.register(self.socket, select.POLLIN)
@@ -190,6 +193,8 @@ class Connection:
 
     def shutdown(self) -> None:
         """Ends the connection: threads that wait at it, at either end, are woken."""
+        # The descriptor stays open: other threads may be in a call on it, and its number would be used for another
+        # socket.
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
 

@@ -42,6 +42,9 @@ def greet(
         said, fds, _, _ = socket.recv_fds(sock, 1, 1)
         if not said:
             raise ConnectionError("the connection was closed")
+    # The opener greets first, and waits for the answer; the other end handles the loss of earlier links before it
+    # answers. So when the opener goes on, nothing that its earlier links left can end what it starts now. Two tasks
+    # that open links to each other at once do not wait for each other: each link is accepted on a thread of its own.
     try:
         connection = Connection(sock)
         greeting = Greeting(incarnation, 0 if mine is None else mine.nbytes)
@@ -57,6 +60,7 @@ def greet(
         sock.settimeout(None)
         return connection, theirs, MappedSlab(fds[0], theirs.slab_bytes) if fds else None
     finally:
+        # A mapping keeps the memory of a slab without the descriptor.
         for fd in fds:
             os.close(fd)
 

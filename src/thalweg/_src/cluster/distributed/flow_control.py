@@ -23,6 +23,10 @@ class SendWindow:
         self._unconsumed = 0
         self._offered: dict[tuple[int, str], deque[Any]] = {}
 
+    # A sender never waits for room: what the window does not admit is kept, and the step goes on. So two steps cannot
+    # hold up each other by the memory that their tensors take at the receiver. What a step there needs is sent whatever
+    # the window says: the answer to WANT is not counted. The memory of such answers is bounded by the receivers that
+    # wait, of which each asks for one tensor.
     def admit(self, step: int, key: str, size: int) -> bool:
         """Returns whether a tensor may be sent now; values of one key keep their order."""
         if (step, key) in self._offered or self._unconsumed + size > self._limit:
@@ -42,6 +46,7 @@ class SendWindow:
 
     def take(self, step: int, key: str) -> Any:
         """Returns the tensor that the other task asks for."""
+        # WANT names a step and a key, no value: the values of a key are offered and asked for in the same order.
         waiting = self._offered[step, key]
         value = waiting.popleft()
         if not waiting:
@@ -54,6 +59,9 @@ class SendWindow:
             del self._offered[transfer]
 
 
+# A tensor counts until a receiver takes it or it is dropped unread, with a step that failed or never started: without
+# `__del__`, the bytes of such steps would stay in the sender's sum for as long as the link lasts. The garbage collector
+# may call that in the middle of anything, so the callback only queues a message.
 class Counted:
     """A tensor that counts against the sender's limit until it is taken or dropped."""
 
@@ -94,6 +102,8 @@ class LinkedRendezvous(Rendezvous):
 
     __slots__ = ()
 
+    # A value is unwrapped when its receiver takes it, not when it arrives: while it waits here it counts, and an
+    # offered tensor is asked for only once a step needs it.
     def receive(self, key: str, receiver: Receive) -> None:
         def unwrap(value: Any) -> None:
             if isinstance(value, Counted | Offered):

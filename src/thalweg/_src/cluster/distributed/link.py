@@ -78,6 +78,9 @@ class Link:
         self._slab = slab
         self._mapped = mapped
         self.codec = Codec(limit, None if slab is None else self._put, None if mapped is None else self._view)
+        # None of the three locks is taken while another one is held. A thread that has `_sending` may wait until the
+        # other end reads; the other two guard tables and are held for moments. What runs on the reader of this link, or
+        # in the garbage collector, never takes `_sending`: it appends to `_outbox` or `_released`, which need no lock.
         self._sending = threading.Lock()
         self._outbox: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._blocks: set[int] = set()  # of our slab, that the other task reads
@@ -105,6 +108,10 @@ class Link:
 
     def push(self, step: int, key: str, value: Any) -> None:
         """Sends a tensor of a step; its memory may be changed when this returns."""
+        # It is packed first, since only then it is known how many of its bytes go through the socket. Those are what
+        # both ends count, from the same size on: if one end counted what the other does not, the sum would drift until
+        # nothing is admitted any more. An offered value is packed again when it is sent, since its block of the slab
+        # would be held for as long as it waits.
         packed = self.codec.pack_tensor(key, value)
         if packed.nbytes >= SLAB_BYTES:
             with self._window_lock:
@@ -129,6 +136,9 @@ class Link:
     def _ask(self, step: int, key: str, receive: Receive) -> None:
         """Asks for a tensor that was offered; called when a step needs it."""
         with self._window_lock:
+            # Before WANT is queued, so that the answer finds its receiver. Requests for one key are equal messages, and
+            # one thread at each end sends in the order of the queue, so the n-th answer belongs to the n-th receiver
+            # here.
             self._asked.setdefault((step, key), deque()).append(receive)
         self._outbox.put(lambda: self._send(FrameKind.WANT, step, key.encode()))
 
@@ -181,6 +191,8 @@ class Link:
 
     def attach(self, channel: Connection) -> None:
         """Ends a channel to the same task with the link, so that no thread waits there for a task that is lost."""
+        # Either `close` finds the channel in the set, or the link is seen to be closed here: both change under this
+        # lock.
         with self._blocks_lock:
             self._channels.add(channel)
             is_open = self.is_open
@@ -212,6 +224,8 @@ class Link:
 
         The garbage collector may call this at any time, so it takes no lock.
         """
+        # Two threads may lose an addition to the sum, which only delays the message: any frame, at the latest the next
+        # heartbeat, takes all offsets that are in the queue.
         self._released.append(offset)
         self._released_bytes += size
         if self._released_bytes >= _RELEASED_BYTES:
@@ -222,12 +236,16 @@ class Link:
         """Returns the offsets of the blocks that are not read any more, as bytes."""
         if not self._released:
             return b""
+        # Called with `_sending`, so that no other thread empties the queue; the garbage collector may append to it
+        # meanwhile.
         self._released_bytes = 0
         offsets = [self._released.popleft() for _ in range(len(self._released))]
         return struct.pack(f"<{len(offsets)}Q", *offsets)
 
     def _free(self, offsets: Sequence[int]) -> None:
         for offset in offsets:
+            # The offsets come from the other end. One that it does not hold may be a block that a third task still
+            # reads, and that would be overwritten.
             with self._blocks_lock:
                 if offset not in self._blocks:
                     raise ValueError(f"{self.task} released a block that it does not hold")
@@ -237,6 +255,10 @@ class Link:
 
     # -- receiving ----------------------------------------------------------------------------------------------------
 
+    # The reader does not send on its link, and has no lock while it waits. If it waited until the other end reads, both
+    # readers could wait for each other, with both sockets full. The receivers of kernels that it calls leave what
+    # follows to threads of the pool. A value that is too large was skipped, so the next frame starts where it should,
+    # and only the step ends; after any other error the position in the stream is unknown, and the link ends.
     def _read(self) -> None:
         try:
             while True:
@@ -253,6 +275,8 @@ class Link:
     def _handle(self, frame: Frame) -> None:
         if frame.size and frame.kind not in (FrameKind.TENSOR, FrameKind.WANTED):
             raise ValueError(f"a frame of kind {frame.kind} with the bytes of values")
+        # A frame that is read may queue one to send: another end that sends and does not read would make the queue
+        # grow.
         if self._outbox.qsize() > MAX_OUTBOX:
             raise ValueError(f"{MAX_OUTBOX} messages wait for it to read")
         if frame.kind == FrameKind.TENSOR:
@@ -297,6 +321,10 @@ class Link:
 
     def close(self, why: str = "the link was closed") -> None:
         """Ends the link, and frees what the other task held of our slab."""
+        # One thread closes the link, the first. Sockets are shut down before the loss is handled, which wakes threads
+        # of steps that wait at them; `gone` is set after that, since another link to the task waits for it
+        # (`Endpoint._supersede`). The descriptor is closed once the reader has left its call: the number may be that of
+        # another socket soon.
         with self._blocks_lock:
             if not self.is_open:
                 return
