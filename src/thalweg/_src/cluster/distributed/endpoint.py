@@ -94,6 +94,9 @@ class Endpoint:
     def _link(self, sock: Any, task: str, incarnation: int | None = None) -> Link:
         """Returns a link on a connection; if its other end opened it, without the incarnation that is expected."""
 
+        # The other end opened this link, so it has given up those that it opened before, and those of an earlier
+        # incarnation of it are over in any case. One that this task opened to the same incarnation stays: if both
+        # opened one at the same time, each would otherwise close the one that the other end uses to send.
         def close_older(theirs: int) -> None:
             self._supersede(task, lambda other: other.is_accepted or other.incarnation != theirs)
 
@@ -102,6 +105,7 @@ class Endpoint:
             connection, greeting, mapped = data_plane.greet(
                 sock, self.incarnation, self.slab, close_older if incarnation is None else None
             )
+            # The task was restarted after it was asked for its addresses: what it has answered is no longer true.
             if incarnation not in (None, greeting.incarnation):
                 raise errors.UnavailableError(None, None, f"{task} was restarted")
         except (OSError, ConnectionLost, ValueError) as error:
@@ -137,6 +141,9 @@ class Endpoint:
 
     def _keep(self, link: Link) -> Link:
         """Keeps a new link, and starts to read it; if there is another one to the same task, that is used to send."""
+        # Of two links, each end sends on the one that it got first, not necessarily the same, and reads both: a task
+        # pushes all tensors on one link, so those of a key keep their order. A spare one is closed when a third comes:
+        # the other end opens one only after it has given up the others.
         with self._lock:
             used, extra = self.links.get(link.task), list[Link]()
             if used is None or not used.is_open:
@@ -171,6 +178,9 @@ class Endpoint:
     def _watch(self) -> None:
         trimmed = time.monotonic()
         while not self._stopped.wait(min(INTERVAL, self._liveness.limit / 4)):
+            # This thread must not wait for a task that does not read, since then others would not hear from this one: a
+            # ping is left out while a frame is being sent, which is a sign of life itself, and if there is no room for
+            # it.
             for link in self._all():
                 if not link.is_open:
                     if link.gone.is_set():
