@@ -37,6 +37,7 @@ class ReceiveBuffers:
             buffer = np.empty(nbytes, np.uint8)
         view = buffer[:nbytes]
         reference = weakref.ref(view, self._give_back)
+        # The table holds the weak reference itself, which would not call anything after its own death.
         self._used[id(reference)] = (reference, buffer)
         return view
 

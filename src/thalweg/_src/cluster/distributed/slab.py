@@ -91,6 +91,9 @@ class Slab:
         nbytes = sum(map(len, arrays))
         alignment = mmap.PAGESIZE if nbytes >= _PAGE_ALIGNED else _ALIGNMENT
         size = _round_up(max(nbytes, 1), alignment)
+        # The block is reserved under the lock and filled without it: several threads copy at once, and no reader can
+        # know the block before its offset is sent. The local reference to the memory keeps the mapping if the slab is
+        # closed meanwhile.
         with self._lock:
             self._merge_freed()
             memory, untouched = self._memory, self._untouched
@@ -120,6 +123,9 @@ class Slab:
 
         Never waits, and may be called while this thread is in another method: garbage collection can run anywhere.
         """
+        # This thread may have the lock already, if the garbage collector has interrupted its allocation: so the lock is
+        # only tried, and the two tables that are changed without it need one operation of the interpreter each. A block
+        # that is not merged now is merged by whichever call has the lock next; until then it only counts as in use.
         size = self._blocks.pop(offset, None)
         if size is None:
             raise ValueError(f"no block of the slab starts at offset {offset}")
@@ -207,6 +213,9 @@ class _Memory:
 class FreeSpace:
     """The free ranges of a slab: the smallest that suffices is used first, and neighbours are merged."""
 
+    # No two free ranges touch, since each that is added is merged with both neighbours: whatever is free side by side
+    # can be taken as one, and freed memory does not fall into ranges that are too small for every request. The three
+    # tables hold the same ranges: by size for the best fit, by start and by end to find neighbours without a search.
     def __init__(self, nbytes: int) -> None:
         self._by_size: list[tuple[int, int]] = []  # sizes and starts, sorted
         self._ends: dict[int, int] = {}  # by start
@@ -235,6 +244,7 @@ class FreeSpace:
     def take_beyond(self, spare: int) -> list[tuple[int, int]]:
         """Takes all free space out except for the lowest `kept` bytes, and returns its ranges."""
         taken = []
+        # The lowest space stays: of ranges that fit equally well, `take` uses the lowest, so it is what is used next.
         for start, end in sorted(self._ends.items()):
             middle = min(end, start + spare)
             spare -= middle - start
