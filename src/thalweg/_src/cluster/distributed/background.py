@@ -18,6 +18,7 @@ def call(function: Callable[..., T], *args: Any) -> Future[T]:
 
     At exit, when sessions that are still open are closed, there are no new threads: it is called on this one.
     """
+    # Not in a pool of a fixed size, where calls that wait for another task could hold up the one that it waits for.
     future: Future[T] = Future()
 
     def work() -> None:

@@ -53,6 +53,9 @@ class Channel:
 
         There is one PING at a time, since the task reads it after the step.
         """
+        # The frames of each direction are numbered, so a frame after a lost one shows the loss: the PING if the request
+        # was lost, the PONG if the answer was. A task that is busy reads none of them, so more than one at a time could
+        # fill the socket.
         if not self._is_pinged:
             self._is_pinged = True
             self.connection.send(FrameKind.PING)
@@ -111,6 +114,9 @@ class ReplyStream:
         self.task = link.task
         self._connection = connection
         self._link = link
+        # Threads of the step send tensors here, the thread of the channel the answer. The flag is set under the lock
+        # before the answer is sent, so that no tensor follows it: the master would take it for a message of its next
+        # step.
         self._lock = threading.Lock()
         self._is_over = False
 

@@ -54,6 +54,8 @@ class ChannelPump:
 
     def wait(self, seconds: float) -> None:
         """Handles the messages that are there, or waits for the next ones."""
+        # Bytes that were read ahead do not make a descriptor readable: without this look, a whole message could lie in
+        # the buffer while the poll waits for the next one.
         ready = [fd for fd, answer in self._answers.items() if answer.connection.has_bytes]
         if not ready:
             ready = [fd for fd, _ in self._poll.poll(seconds * 1000)]
@@ -70,6 +72,10 @@ class ChannelPump:
                     self._fail(answer.error)
 
     def wake(self) -> None:
+        # A flag is set before the pump is woken, and looked at before the pump waits. The event keeps its count until
+        # it is read, so a wake between that look and the poll ends the poll; one of the owner itself is not needed. The
+        # lock keeps a late wake from writing to a descriptor that has been closed, whose number may be that of another
+        # file.
         if threading.get_ident() != self._owner:
             with self._lock:
                 if not self._is_closed:

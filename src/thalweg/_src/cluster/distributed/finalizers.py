@@ -27,6 +27,8 @@ class Finalizer:
     def __init__(self, owner: object, call: Callable[[], object], at_exit: bool = True) -> None:
         """at_exit: whether the end of the program counts as the death of the object"""
         self._call = call
+        # Whichever is first, the death of the object or the call below, takes the finalizer away; the other one does
+        # nothing.
         self._finalize = weakref.finalize(owner, _later, call)
         self._finalize.atexit = at_exit  # type: ignore[misc]
         _start()
@@ -67,6 +69,9 @@ def _try(call: Callable[[], object]) -> None:
 def _exit() -> None:
     """Makes the calls that are left, and from now on each at once."""
     global _is_exiting
+    # This runs before or after the finalizers of objects that live until exit, whichever were registered later. Those
+    # that ran before have queued their calls, which the thread makes before it reads the end of the queue; those that
+    # run after it make their calls themselves, since the thread reads no further.
     _is_exiting = True
     if _thread is not None:
         _pending.put(None)
