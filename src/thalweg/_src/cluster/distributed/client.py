@@ -259,6 +259,7 @@ class RemoteStep:
         """Runs one step; blocks until it has finished or failed."""
         step_id = secrets.randbits(63)
         request = StepRequest(self._handle, step_id, feeds, step.milliseconds_left(), step.trace is not None)
+        # Before the request is sent: if the link is lost after that, the step is among those that `lost` ends.
         _clients.running[step_id] = (self._peer.task, step)
         reply = None
         try:

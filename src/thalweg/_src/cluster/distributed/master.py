@@ -75,6 +75,8 @@ class MasterSession:
         self.config = worker.merged(config)
         self._worker = worker
         self._peers = peers
+        # Workers know steps by their numbers alone, whichever master they are of: each session counts from a random
+        # place.
         self._next_step = itertools.count(secrets.randbits(31) << 32).__next__
         is_isolated = config.isolate_session_state or bool(config.cluster_def.job)
         spec = SessionSpec(self.name, worker.task, config, is_isolated, cluster)
@@ -84,6 +86,7 @@ class MasterSession:
         self.is_closed = False
         try:
             for peer in _local_first(worker.task, peers):
+                # Before the call, whose answer may be lost although the session was created.
                 created.append(peer)
                 self.devices += peer.create_session(spec, timeout)
         except BaseException:
@@ -112,6 +115,8 @@ class MasterSession:
         task_steps = self._task_steps(compilation)
         others = set(task_steps) if not is_partial else {*task_steps, self._worker.task}
         registered: list[TaskStep] = []
+        # The list grows as tasks answer: if one of them fails, what the others have registered is dropped with the
+        # executable.
         executable = ClusterExecutable(self, self._worker, compilation, task_steps)
         Finalizer(executable, partial(_deregister, self.name, registered), at_exit=False)
 
@@ -237,6 +242,10 @@ class ClusterExecutable:
         step_id = self._session.next_step()
         state = MasterStep({task: task_step.fetches for task, task_step in self._task_steps.items()}, self._num_fetches)
         replies: dict[str, Reply] = {}
+        # It is registered before anything is sent, so that a failure at any time reaches all tasks. An abort may
+        # overtake the request of its step, and the task then refuses to start it. A reply that is added while `_stop`
+        # runs is not given up by it: that the step is cancelled is noticed after the loop, or between two waits for a
+        # reply.
         token = step.cancellation.register(lambda error: self._stop(step_id, state, replies, error))
         others = {task: task_step.peer for task, task_step in self._others.items()}
         try:
@@ -257,6 +266,8 @@ class ClusterExecutable:
                 state.replied(task, await_reply(reply, step, task))
             return state.result()
         except BaseException as error:
+            # An abort goes over links and alone is not enough: a task may wait until its channel is read, and does not
+            # see it. So the channels of replies that have not come are shut down too, which wakes both ends.
             reason = error if isinstance(error, errors.OpError) else _interrupted()
             self._stop(step_id, state, replies, step.cancellation.error or reason)
             for reply in replies.values():
@@ -277,6 +288,9 @@ class ClusterExecutable:
         values = [feeds[i] for i in local.feeds]
         if not answers:
             return self._worker.run(local.handle, step_id, values, step)
+        # While this thread computes, it reads no channel, and a task may wait to send there. That ends: this thread
+        # waits for other tasks in the pump alone, which reads, since what it sends goes over links, which are always
+        # read.
         pump = step.pump = ChannelPump(answers, partial(self._worker.deliver, step_id), step.fail)
         try:
             return self._worker.run(local.handle, step_id, values, step)

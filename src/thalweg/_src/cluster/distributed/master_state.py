@@ -43,6 +43,7 @@ class MasterStep:
 
         Errors that follow the first are its consequences.
         """
+        # Two threads may both be first, and abort the tasks twice, which does no harm: no lock is needed.
         if self.error is not None:
             return []
         self.error = error

@@ -58,6 +58,8 @@ class Reply(Protocol):
 
 def await_reply(reply: Reply, step: Step, task: str) -> list[Any]:
     """Waits for the answer of a task, which may come late or never, and returns the values that it fetched."""
+    # It waits in short pieces: Python handles Ctrl-C between two of them. The task itself has the same time limit and a
+    # better message, so the limit here leaves it some time more to send that.
     while not reply.wait(_INTERRUPTIBLE):
         step.waiting.add(task)  # for the status of this task
         if step.deadline is not None and time.monotonic() >= step.deadline + _GRACE:
@@ -202,6 +204,8 @@ class SocketPeer:
 
     def create_session(self, session: SessionSpec, timeout: float) -> list[DeviceAttributes]:
         self.wait(timeout)
+        # Before the session is created: the task closes the sessions of a master when its link is lost, and nothing
+        # else tells it that the master has gone.
         self.link()
         request = control.CreateWorkerSessionRequest(
             session=session.name,
@@ -273,6 +277,9 @@ class SocketPeer:
 
     def link(self) -> Link:
         """Returns the open link to the task."""
+        # Another link than the last may lead to a restarted task: its address, incarnation and channels are dropped
+        # with the link. Without the lock, two steps would open two links, and one would close what the other has begun
+        # on the first.
         link = self._endpoint.find(self.task)
         if link is None or link is not self._link:
             with self._lock:
@@ -316,6 +323,7 @@ class SocketPeer:
         """Asks the task to run something on a channel of its own."""
         link = self.link()
         try:
+            # Atomic, as the append of `give_back` is: two steps never get the same channel.
             channel = self._idle.pop()
         except IndexError:
             channel = self._endpoint.open_channel(self.info(), self._host, link)
@@ -338,6 +346,9 @@ class SocketPeer:
         self.stub.close()
 
 
+# A channel leaves WAITING once, under the lock of its reply. The thread that waits takes the answer, while another one
+# may cancel the step and give it up: if the answer was first, the channel may serve the next step already, and must not
+# be shut down; if not, it is shut down, and must not serve another.
 class ChannelState(Enum):
     """What became of the channel on which the reply to a step is awaited."""
 

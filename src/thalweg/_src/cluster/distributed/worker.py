@@ -195,6 +195,8 @@ class Worker:
         No step of the session takes anything from a queue after this has returned, so nothing that a later session
         puts there is lost.
         """
+        # `run` looks up what it runs and adds its step under this lock: it finds nothing any more, or its step is ended
+        # here.
         with self._lock:
             deleted = self._sessions.pop(session, None)
             handles = () if deleted is None else deleted.handles
@@ -292,6 +294,10 @@ class Worker:
         try:
             self.open(step_id, step, registered.others, registered.routes, registered.received, replies, master)
             try:
+                # First the step is registered, then the links are looked at. A task that is lost after that ends the
+                # registered step by the loss of its link; one that was lost before is connected anew here, which fails
+                # if it has gone or was restarted. In the other order, a loss between the two would leave a step that
+                # waits without end.
                 for task, other in registered.others.items():
                     other.require(registered.incarnations.get(task, 0))
                 values = registered.executable.run(step, feeds)
@@ -321,6 +327,7 @@ class Worker:
             mailbox = self._steps.start(step_id, step, {*others, master}, time.monotonic())
         if isinstance(mailbox, BaseException):
             raise mailbox
+        # Tensors that arrived before are in the mailbox unchecked; they are checked when a node of the step takes them.
         mailbox.route(routes, received, replies)
         step.number = step_id
         step.ask = lambda task: others[task].has_committed(step_id, self.task)
@@ -330,6 +337,7 @@ class Worker:
         self, step_id: int, step: Step, others: Mapping[str, Destination], routes: Mapping[str, Destination]
     ) -> None:
         """Starts a step that the client runs in parts; it is open until the client drops it."""
+        # The table must not keep the step, which ends when the client has dropped it.
         self.open(step_id, weakref.proxy(step), others, routes)
         Finalizer(step, partial(self.end, step_id), at_exit=False)
 
@@ -342,6 +350,9 @@ class Worker:
         """Forgets a step that failed, and tells the other tasks unless one of them told us."""
         with self._lock:
             self._steps.end(step_id, unpack_error(pack_error(error)))  # without the frames that hold its tensors
+        # An error goes one hop: the task where it arises tells all others of the step, and those that are told tell
+        # none. Every task of a step knows all others, so none is left out; if each passed it on, every failure would
+        # take a message per pair of tasks.
         if not getattr(error, "is_remote", False):
             for other in others.values():
                 other.abort(step_id, error)
@@ -358,6 +369,7 @@ class Worker:
 
     def deliver(self, step: int, key: str, value: Any, source: str = "", nbytes: int = 0) -> None:
         """Takes a tensor that another task sent, perhaps before the step has started here."""
+        # The lock is not held for the delivery: it calls receivers, which may end the step, and that takes the lock.
         with self._lock:
             mailbox = self._steps.mailbox(step, time.monotonic(), source, nbytes)
         if mailbox is not None:

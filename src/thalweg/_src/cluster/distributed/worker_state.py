@@ -30,6 +30,13 @@ class _Entry(Generic[Mailbox, Run]):
     early: dict[str, int] = field(default_factory=dict)  # bytes that each task sent before the step started
 
 
+# The request of a step, its tensors and its abort come on different connections, in any order. So a tensor makes an
+# entry without a run, which the step takes over when it starts, and an abort of a step that does not run here is
+# remembered, so that it will not start. Numbers of steps are not used again, so what is remembered is never about
+# another step.
+# Nothing says that a step will ever start: its master may be lost after it has asked another task. Entries without a
+# run are therefore dropped after a time, with the link of their only sender, and at a limit for each sender; one task
+# cannot take the room of another, and a tensor of no bytes counts too, for the memory of its entry.
 class WorkerSteps(Generic[Mailbox, Run]):
     """The steps that this worker knows of; its caller makes one call at a time."""
 
@@ -81,6 +88,7 @@ class WorkerSteps(Generic[Mailbox, Run]):
     def abort(self, step: int, error: BaseException) -> Run | None:
         """Returns the run to fail when another task aborts a step, if it runs here."""
         entry = self._entries.get(step)
+        # The entry stays: the run ends by itself once it has noticed, and `end` then remembers the error.
         if entry is not None and entry.run is not None:
             return entry.run
         self._entries.pop(step, None)
