@@ -237,12 +237,16 @@ class SessionCollectives:
                 raise communicator.error
 
         store = GroupStore(formed.number, self._find(self._leader), check)
+        # The number is known before `joined` tells that this task is a member, and what ended before is looked at after
+        # both. So the end of another member is either in the list of ends, to which `TaskCollectives.end` adds it
+        # first, or finds the communicator by its number; if both, the second one changes nothing.
         with self._lock:
             self._numbers[formed.number] = communicator
         communicator.joined(Membership(formed.number, tasks, rank, store))
         for end in self._owner.ends(formed.number):
             self.peer_left(end)
         for task in self._others(tasks):
+            # Without a link to a member its loss would be noticed by nothing but the time limit of an operation.
             self._find(task).require()
         check()
         communicator.waits_for(f"group {communicator.group.key} waits for connections between {', '.join(tasks)}")
@@ -270,6 +274,8 @@ class SessionCollectives:
                 was_there = True
                 missing = self._missing(group, joined)
             except errors.UnavailableError as error:
+                # A leader that was never reached may not have started yet; one that has answered before is lost, and
+                # what it knew of the group with it.
                 if was_there or not _is_starting(error):
                     raise
                 missing = f"its leader {self._leader}: {error.message}"
@@ -287,6 +293,8 @@ class SessionCollectives:
     def _leave(self, join: JoinRequest, why: errors.OpError) -> Formed:
         """Waits no longer; returns the group if it has been completed, since the other members wait for this task."""
         with contextlib.suppress(errors.OpError):
+            # The group may have been completed since the last answer: the others are then told that this member does
+            # not come.
             formed = self._find(self._leader).join_group(join, is_leaving=True)
             if isinstance(formed, Formed):
                 return formed

@@ -123,6 +123,9 @@ class Communicator:
         self.group = group
         self._previous = previous
         self.error: errors.OpError | None = None
+        # The members come together anew only after a step has had the error of the last group: a group may end between
+        # two steps, and if the next step of this task formed another one at once, the program would not learn that the
+        # other members have lost a step.
         self.is_reported = False  # whether a step has ended with the error
         self._ended_steps: weakref.WeakSet[Step] = weakref.WeakSet()
         self._owner = owner
@@ -224,6 +227,12 @@ class Communicator:
             self._queue.append(operation)
         self._advance()
 
+    # A process group pairs the n-th operation of each member, so operations have to be started in one order everywhere.
+    # Kernels ask in the same order at all tasks; the lock is held for the start itself, since two threads that started
+    # theirs outside of it could pass each other. The callback is added without the lock: of an operation that has
+    # finished already it is called at once, on this thread, and takes the lock.
+    # A member that leaves says how many operations it has started. Those still finish, since it keeps its process group
+    # until they have; the first one after them would wait for it until the time limit, and ends the group instead.
     def _advance(self) -> None:
         """Starts operations, up to a comparison."""
         while True:
@@ -275,6 +284,8 @@ class Communicator:
 
     def _done(self, operation: Operation, future: Any) -> None:
         """Handles the end of an operation, on a thread of the process group."""
+        # Threads of the process group must not wait: calls of other tasks and its destruction, which joins them, are
+        # for others.
         try:
             future.value()
         except Exception as error:
@@ -396,6 +407,9 @@ class Communicator:
 
     def end(self, error: errors.OpError, message: str = "") -> None:
         """Fails all steps that use the group; `message` tells the other members why."""
+        # The first error counts; what follows from it, such as the errors of operations that run, changes nothing. The
+        # steps fail without the lock, since that runs code of others, and the other members are told on another thread,
+        # since calls may take long.
         with self._lock:
             if self.error is not None:
                 return
@@ -421,6 +435,7 @@ class Communicator:
         with self._lock:
             if self._running or self.error is None:
                 return
+            # The last reference is dropped on a thread that may wait, which is none of the process group's own.
             processes, self._processes = self._processes, []
         _alive.discard(self)
         background.call(processes.clear)

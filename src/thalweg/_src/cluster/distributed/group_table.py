@@ -64,6 +64,9 @@ class GroupTable:
 
     def join(self, key: int, size: int, member: Member) -> Formed | list[str]:
         """Returns the group, or the tasks that have joined so far; raises an error if the members do not agree."""
+        # The call is repeated until the group is complete, and when an answer was lost. So what was decided for an
+        # attempt is answered again: otherwise a member whose answer was lost would begin to form another group, in
+        # which it is alone.
         if member.attempt in self._formed:
             return self._formed[member.attempt]
         if member.attempt in self._failed:
