@@ -65,6 +65,9 @@ class Admission(Generic[K]):
 
     def open(self, connection: K, address: str, now: float) -> K | None:
         """Takes a new connection; returns one to close instead."""
+        # The oldest is closed: a client proves itself within moments, so what has been there for long is most likely
+        # none. An address that has its share displaces its own; so no single one can close the connections of others,
+        # as long as all together are below the limit.
         victim = None
         neighbours = self._of_address.get(address, {})
         if len(neighbours) >= self._limits.unproved_by_address:
@@ -86,6 +89,8 @@ class Admission(Generic[K]):
         if self._places[connection].state is not State.UNPROVED:
             return None
         victim = None
+        # Strangers do not count, and never displace what has proved itself. Nor does a connection whose request is
+        # being answered have to go for another: rather, the new one is refused.
         if len(self._places) - len(self._of_state[State.UNPROVED]) >= self._limits.connections:
             candidates = self._of_state[State.IDLE] or self._of_state[State.RECEIVING]
             if not candidates:

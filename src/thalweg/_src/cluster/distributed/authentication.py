@@ -184,6 +184,7 @@ class _Guard:
             return self._refuse(
                 f"this server has a token of the cluster, and the client sent none: set {TOKEN} or {TOKEN_FILE}"
             )
+        # All comparisons are made, in constant time, so that how long they take tells nothing of a valid credential.
         matches = [hmac.compare_digest(sent[_CREDENTIAL], valid) for valid in self._valid.values()]
         return self._accept(continuation(details)) if any(matches) else self._refuse(_OUTDATED)
 
@@ -198,6 +199,8 @@ class _Guard:
             return self._refuse(
                 f"the server has another token of the cluster than the client: compare {TOKEN} or {TOKEN_FILE}"
             )
+        # The proof covers the port that the client has dialed. A program of another user that listens at another port
+        # of this machine can pass on what it hears, but the proof is one for its own port, and of no use here.
         if port not in self._valid:
             return self._refuse("on loopback a port must be forwarded to a port of the same number, or TLS be used")
         proof = _proof(self._credentials, self._nonce, port, sent[_NONCE])
@@ -260,6 +263,9 @@ def _answer(message: bytes, called: Callable[[str], None]) -> Any:
     return grpc.stream_stream_rpc_method_handler(answer)
 
 
+# No lock: the credential follows from the nonce of the server and the port, so threads that obtain it at the same time
+# obtain the same. A call whose credential is outdated was refused before its message was read, so it may be made again
+# whatever it does, unless its messages are a stream that was consumed.
 class _Session:
     """The credential of a channel, which its first call obtains by proofs, and another one if the server restarts."""
 
@@ -315,6 +321,7 @@ class _Session:
             if error.code() is grpc.StatusCode.UNIMPLEMENTED:
                 raise UnauthenticatedError(None, None, f"{self._other} is not one of a cluster of thalweg") from None
             raise
+        # Before the first message of a call: a server that does not know the token is sent none.
         if not hmac.compare_digest(proof, _proof(self._credentials, nonce, self._port, challenge)):
             raise self._credentials.other_token(self._other)
         return credential

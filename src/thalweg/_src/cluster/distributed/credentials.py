@@ -187,6 +187,8 @@ def _own_token() -> tuple[bytes, str]:
 
 def _create(path: Path) -> None:
     """Creates a file with a random token; of several processes that do so at once, the first one does."""
+    # A link to a complete file: a process that finds the name finds the whole token, and of two links of one name the
+    # second fails.
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f"{_OWN_TOKEN}-") as file:  # mode 0600
         file.write(secrets.token_hex(32).encode())
         file.flush()
@@ -215,6 +217,8 @@ def _read_secret(path: str, purpose: str, flags: int = 0) -> bytes:
 
 
 def _read(path: str, purpose: str, flags: int = 0) -> tuple[bytes, os.stat_result]:
+    # The open file is looked at, not its path, which could lead to another one a moment later. Without O_NONBLOCK, to
+    # open a FIFO would wait for a writer.
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags), "rb") as file:
             status = os.fstat(file.fileno())

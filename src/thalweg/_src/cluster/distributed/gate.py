@@ -88,6 +88,8 @@ class Gate:
             ready = [key.data for key, _ in self._selector.select(_SWEEP_SECONDS)]
             if None in ready:
                 return
+            # Handshakes go on before connections are accepted, since to accept one may close another that is in
+            # `ready`: the oldest, or one for its file.
             for unproved in with_pauses((entry for entry in ready if isinstance(entry, _Unproved)), _SHAKEN_AT_ONCE):
                 self._step(unproved)
             for entry in ready:
@@ -145,6 +147,8 @@ class Gate:
             stream.close()
 
     def _end(self, unproved: _Unproved) -> None:
+        # First the selector forgets the number of the file, which may be that of another connection once it is closed.
+        # Both sockets are closed since TLS has taken over the first, and a handshake that has not begun closes none.
         self._forget(unproved)
         unproved.steps.close()
         unproved.sock.close()

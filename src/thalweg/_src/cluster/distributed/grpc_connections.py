@@ -115,6 +115,8 @@ class GrpcConnections:
         present, admitted = set(links), set(admission.having(*State))
         for link in admitted - present:
             admission.close(link)
+        # Those that have proved themselves go first: they become the youngest of the idle ones, which are then not
+        # closed for those that prove themselves now.
         callers = [link for link in admission.having(*State) if link.client in called]
         for link in sorted(callers, key=lambda link: admission.state(link) is State.UNPROVED):  # the others stay
             if admission.state(link) is not None:
@@ -189,6 +191,8 @@ def _ask(file: int, port: int) -> Link | None:
 def shut_down(links: Iterable[Link]) -> None:
     """Ends connections, as if their clients had done so; gRPC then closes the sockets."""
     for link in with_pauses(links, _AT_ONCE):
+        # gRPC may close the file at any time, and its number then is another file's. The copy cannot change: if it has
+        # the inode of the connection, that is what is shut down.
         with contextlib.suppress(OSError), socket.socket(fileno=os.dup(link.file)) as end:
             if os.fstat(end.fileno()).st_ino == link.inode:
                 end.shutdown(socket.SHUT_RDWR)

@@ -111,6 +111,10 @@ def accept(sock: socket.socket, credentials: Credentials, *, task: str, seconds:
         task: the name of this end, which the client must expect.
         seconds: the time limit of the whole handshake.
     """
+    # The server's nonce and what comes with it tell nothing of the token, so they are sent before anything is checked:
+    # both ends can then say which of them has no token, or another version. Everything that depends on the token comes
+    # after the client's proof, the name of this task too. The proof covers the roles and names, with their lengths, so
+    # that none of them can be changed on the way, nor a letter be moved from one to the next.
     with _Wire(sock, "the client", seconds) as wire:
         yield from wire.start_tls(credentials, None)
         hello = yield from wire.receive_hello()
@@ -187,6 +191,8 @@ class _Wire:
     def _when_ready(self, event: int, call: Callable[..., T], *args: Any) -> Steps[T]:
         """Makes a call on the socket once that is ready for it."""
         while True:
+            # The time is looked at before each call and not only while it waits: single bytes that come now and then
+            # would otherwise keep the connection for ever.
             if time.monotonic() >= self._end:
                 raise TimeoutError
             try:

@@ -57,6 +57,10 @@ class TlsSocket:
             rest = rest[self._when_ready(self._socket.send, rest[:_CHUNK]) :]
 
     def _when_ready(self, call: Any, buffer: Any) -> int:
+        # The lock is held for calls that return at once, since the socket does not block, and not for the wait between
+        # them: a reader that waits for bytes of the other end does not keep this end from sending, which may be what
+        # the other end waits for. What the poll sees may be taken by the other thread meanwhile; the call then says so,
+        # and waits again.
         while True:
             try:
                 with self._lock:
