@@ -159,6 +159,7 @@ class MasterService:
         self._close([request.session])
 
     def _close(self, names: Collection[str]) -> None:
+        # Sessions are taken out of the table under the lock, and closed without it, since that calls other tasks.
         with self._lock:
             sessions = [self._sessions.pop(name) for name in names if name in self._sessions]
             for session in sessions:
@@ -241,6 +242,8 @@ class MasterService:
 
     def _begin(self, number: int, session: ClientSession, step: Step) -> None:
         """Registers a step that is to run; raises its error if its session was closed, or its abort came before it."""
+        # Each step either finds its session gone, or is among those that run when its session is closed. The abort of a
+        # client comes on its link, and may overtake the request on the channel; the worker then remembers it.
         with self._lock:
             is_open = self._sessions.get(session.session.name) is session
             if is_open:

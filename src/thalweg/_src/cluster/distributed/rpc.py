@@ -23,6 +23,8 @@ from thalweg._src.cluster.distributed.limits import Limits, TaskConnections
 Answer = TypeVar("Answer")
 MASTER, WORKER = "thalweg.v1.Master", "thalweg.v1.Worker"
 _THREADS = 64
+# A compilation may take minutes, so the time limits of calls are too long to notice a machine that has vanished: gRPC
+# asks it during each call. An idle channel is not asked: the links of the data plane notice the loss of a task.
 _PING_MILLISECONDS = 4000  # without a message during a call, after which gRPC sends a PING
 _LOST_MILLISECONDS = 8000  # for the answer to a PING, and for a connection
 _CHANNEL_OPTIONS = (
@@ -34,6 +36,7 @@ _CHANNEL_OPTIONS = (
     ("grpc.http2.ping_timeout_ms", _LOST_MILLISECONDS),
 )
 _SILENT = "ping timeout"  # in the details of gRPC's error of a connection that its keepalive has ended
+# Steps go over channels, where nothing is repeated: an update must not be applied twice.
 _RETRY_POLICY = {
     "maxAttempts": 5,
     "initialBackoff": "0.1s",

@@ -155,6 +155,7 @@ class LocalTask:
             return
         self._is_started = True
         if not self._is_local:
+            # Before calls are served, which tell others the port of the gate.
             self._gate = Gate(self._bound, self.task, self._endpoint.credentials, self._take, TaskConnections())
             self.service.info = control.TaskInfo(
                 task=self.task,
@@ -226,6 +227,8 @@ class LocalTask:
     def stop(self) -> None:
         with _servers_lock:
             _servers.pop(self.target, None)
+        # Sessions and steps end before the connections, so that they end with an error of their own, and not with that
+        # of a connection that is lost.
         self.service.close()
         self.worker.close()
         if self._is_local:

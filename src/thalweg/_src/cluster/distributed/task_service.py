@@ -114,6 +114,7 @@ class TaskService:
             connection.close()
 
     def _answer_one(self, connection: Connection, frame: Frame, client: str) -> None:
+        # A client opens its link first, but each connection is taken on a thread of its own: a channel may be earlier.
         link = self.endpoint.find(client) or self.endpoint.await_link(client)
         codec = self._codec if link is None else link.codec
         try:
@@ -164,6 +165,7 @@ class TaskService:
         if not self.master.abort(step, error):
             self._worker.abort(step, error)
 
+    # The thread of the heartbeats calls it for all links, so nothing here waits for another task.
     def tick(self) -> None:
         self._worker.expire()
         self.master.close_orphans()
