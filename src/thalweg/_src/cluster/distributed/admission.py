@@ -89,8 +89,8 @@ class Admission(Generic[K]):
         if self._places[connection].state is not State.UNPROVED:
             return None
         victim = None
-        # Strangers do not count, and never displace what has proved itself. Nor does a connection whose request is
-        # being answered have to go for another: rather, the new one is refused.
+        # Those that are not proved do not count here. A connection whose request is being answered does not have to go
+        # for another: rather, the new one is refused.
         if len(self._places) - len(self._of_state[State.UNPROVED]) >= self._limits.connections:
             candidates = self._of_state[State.IDLE] or self._of_state[State.RECEIVING]
             if not candidates:

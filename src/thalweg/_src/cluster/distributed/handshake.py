@@ -192,7 +192,7 @@ class _Wire:
         """Makes a call on the socket once that is ready for it."""
         while True:
             # The time is looked at before each call and not only while it waits: single bytes that come now and then
-            # would otherwise keep the connection for ever.
+            # would otherwise extend the handshake.
             if time.monotonic() >= self._end:
                 raise TimeoutError
             try:
