@@ -17,8 +17,7 @@ from thalweg._src.runtime.kernels.types import TORCH
 from thalweg._src.runtime.resources.rendezvous import Many, rendezvous_key
 
 
-# Past this point, nothing compares a value with the type for which its kernels were compiled: they read its memory as
-# what the graph says.
+# Past this point, nothing compares a value with the type for which its kernels were compiled.
 class Expected(NamedTuple):
     """The type and the shape that a value must have."""
 
