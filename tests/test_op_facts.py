@@ -14,7 +14,10 @@ from thalweg._src.graph.op_def import OPS, Facts, OpDef
 ROOT = Path(__file__).parent.parent / "src" / "thalweg" / "_src"
 # The files that define ops, and those where op names are data.
 DEFINING = ("graph/ops", "graph/autodiff/rules", "runtime/kernels", "compat/gen_ops.py")
-DATA = {"training/device_setter.py": "the op types that TensorFlow puts on parameter servers, which users may replace"}
+DATA = {
+    "training/device_setter.py": "the op types that TensorFlow puts on parameter servers, which users may replace",
+    "deploy/onnx_export/layout.py": "the operators of ONNX, of which some have the names of ops",
+}
 MOST = 3  # names that a rewrite may mention to say what it rewrites
 
 

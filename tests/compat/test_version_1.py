@@ -8,14 +8,14 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import thalweg.compat.v1.keras.layers
+from thalweg.compat.v1.nn.rnn_cell import LSTMCell
 
 import thalweg as tf
 import thalweg.compat.v1 as tf1
-import thalweg.compat.v1.keras.layers
 from tests import children
 from thalweg.compat import v1
 from thalweg.compat.v1 import keras
-from thalweg.compat.v1.nn.rnn_cell import LSTMCell
 
 ROOT = Path(__file__).parents[2]
 

@@ -316,7 +316,7 @@ def test_chunks_that_are_larger_than_the_values_are_refused(weights):
 def test_texts_in_the_place_of_weights_are_refused(weights):
     model, changed = weights
     path = changed(lambda group, h5py: group.create_dataset("kernel:0", (3, 2), h5py.string_dtype()))
-    with pytest.raises(RefusedContentError, match="'/d/d/kernel:0' in the HDF5 file is no data set"):
+    with pytest.raises(RefusedContentError, match="'/d/d/kernel:0' in the HDF5 file is not a data set"):
         model.load_weights(path)
 
 

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from tests.runtime.execute.test_cuda_graph import RECORDS, record
+from tests.runtime.execute.recorded_calls import record
 from thalweg._src.runtime.resources.accelerators import Accelerator
 from thalweg._src.runtime.session.measured_costs import learn_costs
 from thalweg._src.training.observe.timeline import Timeline
 
+RECORDS = []
 TRACED = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
 SLOW = "/job:localhost/replica:0/task:0/device:SLOW:0"
 
@@ -109,7 +110,7 @@ def test_devices_without_events_are_synchronized_after_each_node(register):
 
 
 def test_a_traced_step_is_not_captured(register):
-    register(Accelerator("SLOW", "cpu", lambda: 1, capture=record, event=Event))
+    register(Accelerator("SLOW", "cpu", lambda: 1, capture=lambda function, _: record(function, RECORDS), event=Event))
     x, loss, train = model()
     data = np.random.default_rng(1).normal(size=[12, 5, 4])
     results = []

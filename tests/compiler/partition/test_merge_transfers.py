@@ -18,7 +18,7 @@ def transfers(session, fetches, feeds=()):
     """Returns the number of tensors in each message that a step sends, by source and destination job."""
     executable = session._plan(fetches, tuple(feeds)).executable
     sizes = {}
-    for task_step in executable._parts.values():
+    for task_step in executable._task_steps.values():
         for partition in task_step.partitions.values():
             for node in partition.everything():
                 if node.type in ("_Send", "_SendMany"):

@@ -10,8 +10,15 @@ from thalweg._src.runtime.execute.sync_run import SynchronousRun, as_synchronous
 from thalweg._src.runtime.resources.step import Step
 
 
+@pytest.fixture(autouse=True)
+def on_the_host():
+    """A step that also needs a GPU has several programs, and no synchronous run."""
+    with tf.device("/cpu:0"):
+        yield
+
+
 @pytest.fixture
-def queue():
+def queue(on_the_host):
     queue = tf.FIFOQueue(4, tf.float32, [[]])
     return queue, queue.enqueue(1.5), queue.dequeue()
 
