@@ -24,6 +24,8 @@ from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunCon
 from thalweg._src.training.variables.sessions import SessionLike
 from thalweg._src.training.variables.variables import Variable
 
+_HOST = "/device:CPU:0"  # of the records, which are small, and read and written by the host
+
 
 @export("train.experimental.ExactlyOnceOptimizer")
 class ExactlyOnceOptimizer(WrappingOptimizer):
@@ -80,7 +82,7 @@ class ExactlyOnceOptimizer(WrappingOptimizer):
         if not 0 <= replica < self._max_replicas:
             raise ValueError(f"replica: expected a number from 0 to {self._max_replicas - 1}, received {replica}")
         beside = pairs[0][1] if global_step is None else global_step
-        with device(beside.device):
+        with device(beside.device), device(_HOST):
             shape = [self._max_replicas, 2]
             record: Any = Variable(
                 lambda: constant(0, dtypes.int64, shape),
@@ -93,7 +95,7 @@ class ExactlyOnceOptimizer(WrappingOptimizer):
         # step with that number, or a lower one, undoes its transaction. The record is in checkpoints too, so that after
         # a restore exactly the updates that the variables have lost count as not applied. The gradients come first:
         # the transaction is then short, and a step that fails while it computes them leaves no record.
-        with name_scope(None, self._name), device(beside.device):
+        with name_scope(None, self._name), device(beside.device), device(_HOST):
             row = constant(replica, dtypes.int64)
             self._claim = claim_updates_op(record.handle, row)
             with control_dependencies([grad.values if hasattr(grad, "values") else grad for grad, _ in pairs]):
