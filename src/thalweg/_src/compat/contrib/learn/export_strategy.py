@@ -67,6 +67,6 @@ def make_export_strategy(
     def export_fn(estimator: Any, export_dir_base: str, checkpoint_path: str | None = None) -> Any:
         core = estimator._core if isinstance(estimator, Estimator) else estimator
         path = checkpoint_path or core.latest_checkpoint() or ""
-        return exporter.export(core, export_dir_base, path, None, False)
+        return exporter.export(core, export_dir_base, path, {}, False)
 
     return ExportStrategy("Servo", export_fn, strip_default_attrs)
