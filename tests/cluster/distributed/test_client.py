@@ -6,12 +6,13 @@ import time
 
 import numpy as np
 import pytest
+import torch
 
 import thalweg as tf
 from tests.cluster.distributed.clusters import addresses, processes
-from thalweg._src.cluster.distributed import control
+from thalweg._src.cluster.distributed import client, control
 from thalweg._src.cluster.distributed.channel import StepRequest
-from thalweg._src.cluster.distributed.client import GRPC, RemoteBackend
+from thalweg._src.cluster.distributed.client import GRPC, PartialStep, RemoteBackend
 from thalweg._src.cluster.distributed.frames import FrameKind
 from thalweg._src.runtime.resources.step import Step
 
@@ -100,6 +101,20 @@ def test_partial_runs(session):
     while session._running and time.monotonic() < until:
         time.sleep(0.01)
     assert not session._running
+
+
+def test_the_feeds_of_a_partial_run_must_have_the_type_of_the_graph(session, monkeypatch):
+    """Compiled kernels rely on it; only a client that does not follow the protocol sends another one."""
+    send = PartialStep.send
+    monkeypatch.setattr(PartialStep, "send", lambda step, key, _: send(step, key, torch.ones(2, dtype=torch.int8)))
+    with at("worker"):
+        x = tf.placeholder(tf.float64, [4])
+        y = tf.reduce_sum(x * 2.0)
+    handle = session.partial_run_setup([y], [x])
+    with pytest.raises(tf.errors.OpError):
+        session.partial_run(handle, y, {x: np.ones(4)})
+    monkeypatch.undo()
+    client.disconnect()
 
 
 def test_a_failed_partial_run(session):

@@ -163,14 +163,18 @@ class Link:
 
     def ping(self) -> None:
         """Sends a heartbeat, unless something else is being sent, or the other task does not read."""
-        if self._sending.acquire(blocking=False):
-            try:
-                if self.connection.has_room:
-                    self.connection.send(FrameKind.PING, releases=self._releases())
-            except (ConnectionLost, ValueError):
-                pass  # the reader notices too
-            finally:
-                self._sending.release()
+        if not self._sending.acquire(blocking=False):
+            return
+        try:
+            if self.connection.has_room:
+                self.connection.send(FrameKind.PING, releases=self._releases())
+            why = ""
+        except (ConnectionLost, ValueError) as error:
+            why = str(error)
+        finally:
+            self._sending.release()
+        if why:
+            self.close(why)  # a part of the frame may have been sent
 
     def _send(
         self, kind: FrameKind, step: int, description: bytes, buffers: Sequence[Any] = (), count: int = 0
@@ -206,9 +210,16 @@ class Link:
         block = self._slab.put([content]) if self._slab is not None and self.is_open else None
         if block is None:
             return None
+        # While the bytes were copied the link may have been closed, which frees the blocks that are noted until then.
         with self._blocks_lock:
-            self._blocks.add(block.offset)
-        return block.offset
+            is_open = self.is_open
+            if is_open:
+                self._blocks.add(block.offset)
+        if is_open:
+            return block.offset
+        assert self._slab is not None
+        self._slab.free(block.offset)
+        return None
 
     @property
     def has_slab(self) -> bool:
@@ -266,6 +277,8 @@ class Link:
                 try:
                     self._handle(frame)
                 except TooLarge as error:
+                    if frame.kind == FrameKind.TENSOR and frame.size >= SLAB_BYTES:
+                        self._consumed(frame.size)  # the sender has counted it
                     self._refuse(frame.step, errors.invalid(f"{self.task} sent {error}"))
         except ConnectionLost as error:
             self.close(str(error))

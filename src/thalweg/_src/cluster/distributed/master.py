@@ -321,12 +321,13 @@ class ClusterExecutable:
         step_id: the number under which a client in another process sends its feeds
         """
         step_id = self._session.next_step() if step_id is None else step_id
-        routes = {} if self._local is None else dict(self._worker.find(self._local.handle).routes)
+        registered = None if self._local is None else self._worker.find(self._local.handle)
+        routes = {} if registered is None else dict(registered.routes)
+        received = {} if registered is None else registered.received
         for task_step in self._others.values():
             routes.update((key, task_step.peer) for key in _client_keys(task_step.partitions))
-        self._worker.open_partial(
-            step_id, step, {task: task_step.peer for task, task_step in self._others.items()}, routes
-        )
+        others = {task: task_step.peer for task, task_step in self._others.items()}
+        self._worker.open_partial(step_id, step, others, routes, received)
         state = MasterStep(dict.fromkeys(self._others, ()), 0)
         replies: dict[str, Reply] = {}
         step.cancellation.register(lambda error: self._stop(step_id, state, replies, error))

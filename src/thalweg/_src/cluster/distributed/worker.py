@@ -334,11 +334,16 @@ class Worker:
         step.use(mailbox)
 
     def open_partial(
-        self, step_id: int, step: Step, others: Mapping[str, Destination], routes: Mapping[str, Destination]
+        self,
+        step_id: int,
+        step: Step,
+        others: Mapping[str, Destination],
+        routes: Mapping[str, Destination],
+        received: Mapping[str, Sequence[Expected]],
     ) -> None:
         """Starts a step that the client runs in parts; it is open until the client drops it."""
         # The table must not keep the step, which ends when the client has dropped it.
-        self.open(step_id, weakref.proxy(step), others, routes)
+        self.open(step_id, weakref.proxy(step), others, routes, received)
         Finalizer(step, partial(self.end, step_id), at_exit=False)
 
     def end(self, step_id: int) -> None:
