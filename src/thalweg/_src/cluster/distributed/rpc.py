@@ -182,10 +182,10 @@ class RpcServer:
     def start(self) -> None:
         from grpc_health.v1.health_pb2 import HealthCheckResponse
 
-        self._server.start()
-        self._connections.start(self.port)
         for service in self._services:
             self._health.set(service, HealthCheckResponse.SERVING)
+        self._server.start()
+        self._connections.start(self.port)
 
     def stop(self) -> None:
         self._health.enter_graceful_shutdown()
@@ -213,14 +213,14 @@ def _handler(method: Any, function: Callable[[Any], Any], address: str) -> Calla
     """Returns the function that answers a call from bytes to bytes; errors become status codes."""
     from google.protobuf.message_factory import GetMessageClass
 
-    request_type, empty = GetMessageClass(method.input_type), b""
+    request_type = GetMessageClass(method.input_type)
 
     def answer(content: bytes, context: Any) -> bytes:
         _caller_is_active.set(context.is_active)
         try:
             what = f"the request {method.name} that {address} received"
             response = function(_parsed(request_type, content, errors.InvalidArgumentError, what))
-            return empty if response is None else response.SerializeToString()
+            return b"" if response is None else response.SerializeToString()  # the bytes of an Empty
         except Exception as error:
             context.set_trailing_metadata(_NO_RETRY)
             context.abort(*_status(error))
