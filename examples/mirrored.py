@@ -32,9 +32,8 @@ def train(strategy, steps, batch):
     """Trains on digits with a strategy; returns all variables and the accuracy on held-out images."""
     train_x, test_x, train_y, test_y = digits()
     with tf.Graph().as_default(), strategy.scope():
-        with tf.device("/cpu:0"):  # a strategy of one GPU has that as its default device, and data sets are of the host
-            examples = tf.data.Dataset.from_tensor_slices((train_x.astype(np.float32), train_y.astype(np.int64)))
-            dataset = examples.shuffle(len(train_x), seed=0).repeat().batch(batch, drop_remainder=True)
+        examples = tf.data.Dataset.from_tensor_slices((train_x.astype(np.float32), train_y.astype(np.int64)))
+        dataset = examples.shuffle(len(train_x), seed=0).repeat().batch(batch, drop_remainder=True)
         iterator = strategy.make_dataset_iterator(dataset)  # splits each batch among the replicas
         optimizer = tf.train.MomentumOptimizer(0.05, 0.9)
 

@@ -264,3 +264,14 @@ def test_replicas_can_be_called_in_a_merge_call():
     parts = PerReplica([tf.constant([1.0]), tf.constant([2.0, 3.0])])
     with session() as sess:
         assert sess.run(strategy.experimental_run_v2(step, args=(parts,))) == 12.0
+
+
+def test_one_device_is_that_of_variables_and_replicas_not_of_what_is_made_in_the_scope():
+    """So says TensorFlow 1.15: a data set that is made in the scope of a GPU stays on the host."""
+    strategy = tf.distribute.OneDeviceStrategy("/gpu:0")
+    with strategy.scope():
+        outside, variable = tf.constant(1), tf.Variable(1.0)
+        iterator = tf.data.make_initializable_iterator(tf.data.Dataset.range(3))
+        inside = strategy.experimental_run_v2(lambda: tf.constant(2))
+    gpu = "/replica:0/task:0/device:GPU:0"
+    assert [outside.device, variable.device, iterator.initializer.device, inside.device] == ["", gpu, "", gpu]

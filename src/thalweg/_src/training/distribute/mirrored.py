@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -79,16 +78,9 @@ class MirroredStrategy(Strategy):
         super().__init__(MirroredExtended(self, devices, cross_device_ops))
 
 
-class OneDeviceExtended(MirroredExtended):
-    """One replica on one device, with all variables."""
-
-    def _default_device(self) -> contextlib.AbstractContextManager[Any]:
-        return device(self._devices[0])
-
-
 @export("distribute.OneDeviceStrategy", "contrib.distribute.OneDeviceStrategy")
 class OneDeviceStrategy(Strategy):
     """A strategy with one replica: a program that is written for a strategy runs on one device."""
 
     def __init__(self, device: str) -> None:
-        super().__init__(OneDeviceExtended(self, [device]))
+        super().__init__(MirroredExtended(self, [device]))
