@@ -34,6 +34,7 @@ _CHANNEL_OPTIONS = (
     ("grpc.keepalive_time_ms", _PING_MILLISECONDS),
     ("grpc.keepalive_timeout_ms", _LOST_MILLISECONDS),
     ("grpc.http2.ping_timeout_ms", _LOST_MILLISECONDS),
+    ("grpc.dns_min_time_between_resolutions_ms", 1000),  # a pod that is restarted has another address
 )
 _SILENT = "ping timeout"  # in the details of gRPC's error of a connection that its keepalive has ended
 # Steps go over channels, where nothing is repeated: an update must not be applied twice.
