@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test test-slow test-wire faults flood test-gpu test-gpu-random test-pretended-gpu cuda-dtypes conformance check api
-.PHONY: docs bench flood-cluster format protos clean
+.PHONY: docs bench flood-cluster test-hosts format protos clean
 
 # torch comes first and by exact version: a plain `torch` would pull gigabytes of CUDA packages.
 $(VENV)/base: pyproject.toml
@@ -39,6 +39,10 @@ test-slow: $(VENV)/test
 # Loses, repeats, delays and breaks each frame and each call between tasks, and prints a table; takes half an hour.
 test-wire: $(VENV)/test
 	OMP_NUM_THREADS=1 PYTHONPATH=$(CURDIR) $(BIN)/python -m tests.cluster.distributed.wire_faults $(FAULTS)
+
+# Clusters over virtual hosts, with cables, firewalls and a switch: root, or a user who may make namespaces.
+test-hosts: $(VENV)/test
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/hosts
 
 # Training in which tasks are killed, stopped, kept from running and cut off: how soon it is noticed, and goes on, and
 # whether updates stay whole.

@@ -15,6 +15,7 @@ SOURCE = FOLDER.parent / "src" / "thalweg" / "_src"
 # Folders of tests without a folder of the implementation, and the reverse, with the reason.
 NO_MIRROR = {
     "conformance": "compares everything with TensorFlow",
+    "hosts": "runs clusters over virtual hosts",
     "interleavings": "runs threads of everything one at a time",
     "cluster/distributed/equivalence": "compares everything in a cluster with one process",
 }
