@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from tests.cluster.distributed.clusters import addresses, processes
+from tests.cluster.distributed.clusters import Cluster, addresses, processes
 
 
 def test_a_variable_at_another_task(cluster):
@@ -23,6 +23,30 @@ def test_the_devices_of_all_tasks_are_listed(cluster):
     with tf.Session(cluster.target()) as session:
         names = [device.name for device in session.list_devices() if device.device_type == "CPU"]
     assert names == [f"/job:{job}/replica:0/task:0/device:CPU:0" for job in ("worker", "ps")]
+
+
+def test_the_incarnation_of_a_device_changes_with_its_variables():
+    cluster = Cluster("sockets", ps=1, worker=1)
+
+    def incarnations(target=None, **options):
+        with tf.Session(target or cluster.target(), config=tf.ConfigProto(**options)) as session:
+            found = {device.name: device.incarnation for device in session.list_devices()}
+        return [found[f"/job:{job}/replica:0/task:0/device:CPU:0"] for job in ("worker", "ps")]
+
+    try:
+        worker, ps = before = incarnations()
+        assert 0 not in before and worker != ps
+        assert incarnations() == incarnations(cluster.target("ps")) == before
+        assert incarnations(f"grpc://127.0.0.1:{cluster.spec['ps'][0].rpartition(':')[2]}") == before  # as a client
+        assert not set(incarnations(isolate_session_state=True)) & set(before)
+        cluster.servers["ps", 0].stop()
+        cluster.start("ps", 0)
+        restarted = incarnations()
+        assert restarted[0] == worker and restarted[1] != ps
+        tf.Session.reset(cluster.target())
+        assert not set(incarnations()) & {*before, *restarted}
+    finally:
+        cluster.stop()
 
 
 def test_operations_without_a_device_run_at_the_task_of_the_session(cluster):

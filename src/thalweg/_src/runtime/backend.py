@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, Protocol
@@ -20,11 +20,16 @@ from thalweg._src.runtime.resources.step import Step
 
 @dataclass(frozen=True, slots=True)
 class DeviceAttributes:
-    """A device as listed by `list_devices`."""
+    """A device as listed by `list_devices`; its incarnation is another one when it has lost its variables."""
 
     name: str
     device_type: str
     memory_limit_bytes: int = 0
+    incarnation: int = 0
+
+
+def attributes_of(devices: Iterable[Device]) -> list[DeviceAttributes]:
+    return [DeviceAttributes(d.name, d.type, d.memory_limit, d.resources.incarnation) for d in devices]
 
 
 class CompiledStep(Protocol):
@@ -81,7 +86,7 @@ class LocalBackend:
         self.placed: list[Device] = local_devices(config, self._resources)
 
     def list_devices(self) -> list[DeviceAttributes]:
-        return [DeviceAttributes(device.name, device.type, device.memory_limit) for device in self.placed]
+        return attributes_of(self.placed)
 
     def compile(
         self, feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation], is_partial: bool = False

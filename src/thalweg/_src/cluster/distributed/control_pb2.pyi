@@ -27,14 +27,16 @@ class Cluster(_message.Message):
     def __init__(self, job: _Optional[_Iterable[_Union[Cluster.Job, _Mapping]]] = ...) -> None: ...
 
 class Device(_message.Message):
-    __slots__ = ("name", "device_type", "memory_limit")
+    __slots__ = ("name", "device_type", "memory_limit", "incarnation")
     NAME_FIELD_NUMBER: _ClassVar[int]
     DEVICE_TYPE_FIELD_NUMBER: _ClassVar[int]
     MEMORY_LIMIT_FIELD_NUMBER: _ClassVar[int]
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
     name: str
     device_type: str
     memory_limit: int
-    def __init__(self, name: _Optional[str] = ..., device_type: _Optional[str] = ..., memory_limit: _Optional[int] = ...) -> None: ...
+    incarnation: int
+    def __init__(self, name: _Optional[str] = ..., device_type: _Optional[str] = ..., memory_limit: _Optional[int] = ..., incarnation: _Optional[int] = ...) -> None: ...
 
 class DeviceList(_message.Message):
     __slots__ = ("device",)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from thalweg._src.base import errors
 from thalweg._src.base.config import ClusterDef, ConfigProto, JobDef
 from thalweg._src.cluster.distributed import control
-from thalweg._src.runtime.backend import DeviceAttributes
+from thalweg._src.runtime.backend import DeviceAttributes, attributes_of
 from thalweg._src.runtime.resources.devices import Device
 
 
@@ -32,8 +32,17 @@ def cluster_from_message(message: control.Cluster) -> ClusterDef:
 
 
 def device_messages(devices: Iterable[Device]) -> list[control.Device]:
-    return [control.Device(name=d.name, device_type=d.type, memory_limit=d.memory_limit) for d in devices]
+    return [attribute_message(attributes) for attributes in attributes_of(devices)]
+
+
+def attribute_message(device: DeviceAttributes) -> control.Device:
+    return control.Device(
+        name=device.name,
+        device_type=device.device_type,
+        memory_limit=device.memory_limit_bytes,
+        incarnation=device.incarnation,
+    )
 
 
 def device_attributes(devices: Iterable[control.Device]) -> list[DeviceAttributes]:
-    return [DeviceAttributes(d.name, d.device_type, d.memory_limit) for d in devices]
+    return [DeviceAttributes(d.name, d.device_type, d.memory_limit, d.incarnation) for d in devices]

@@ -31,7 +31,7 @@ from thalweg._src.graph.ir.step_graph import Node, StepGraph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.source_line import with_line
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.runtime.backend import DeviceAttributes
+from thalweg._src.runtime.backend import DeviceAttributes, attributes_of
 from thalweg._src.runtime.passes import Compilation
 from thalweg._src.runtime.pipeline import partition_step
 from thalweg._src.runtime.resources.containers import Containers
@@ -89,6 +89,8 @@ class MasterSession:
                 # Before the call, whose answer may be lost although the session was created.
                 created.append(peer)
                 self.devices += peer.create_session(spec, timeout)
+            local = {device.name: device for device in attributes_of(worker.session_devices(self.name))}
+            self.devices = [local.get(device.name, device) for device in self.devices]
         except BaseException:
             self.close()
             raise

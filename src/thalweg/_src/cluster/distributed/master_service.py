@@ -107,10 +107,7 @@ class MasterService:
             if not caller_is_active():
                 self._close([session.session.name])
                 raise errors.CancelledError(None, None, "the caller has gone")
-        devices = [
-            control.Device(name=d.name, device_type=d.device_type, memory_limit=d.memory_limit_bytes)
-            for d in session.session.devices
-        ]
+        devices = [conversions.attribute_message(device) for device in session.session.devices]
         return control.CreateSessionResponse(session=session.session.name, device=devices)
 
     def close_orphans(self) -> None:

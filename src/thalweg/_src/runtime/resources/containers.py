@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
@@ -38,12 +39,14 @@ class Containers:
     """Resources by container and name.
 
     The default container, "", belongs to one session, or in a server to all of its sessions; every other container is
-    shared, so that two sessions that name the same container see the same variables.
+    shared, so that two sessions that name the same container see the same variables. The incarnation is a random number
+    that changes when the default container is destroyed: where it is the same, the resources are the same.
     """
 
     def __init__(self, shared: SharedContainers = PROCESS) -> None:
         self._shared = shared
         self._default: Resources = {}
+        self.incarnation = _new_incarnation()
 
     def lookup_or_create(self, container: str, resource_type: str, name: str, make: Callable[[], T]) -> T:
         """Returns the resource, creating it on first use."""
@@ -63,7 +66,12 @@ class Containers:
         """Destroys the default container, when its session is closed."""
         with self._shared.lock:
             resources, self._default = list(self._default.values()), {}
+            self.incarnation = _new_incarnation()
         _destroy(resources)
+
+
+def _new_incarnation() -> int:
+    return secrets.randbits(62) + 1  # 0 is unknown
 
 
 def _destroy(resources: Iterable[Any]) -> None:
