@@ -25,13 +25,27 @@ def keep_freed_memory() -> None:
     By default every freed block over 128 KB is returned to the kernel, and each step of a convolutional network then
     spends a third of its time on page faults. Peak memory stays the same.
     """
-    if not sys.platform.startswith("linux") or "MALLOC_MMAP_THRESHOLD_" in os.environ:
+    if "MALLOC_MMAP_THRESHOLD_" in os.environ:
         return
-    with contextlib.suppress(OSError, AttributeError):
-        mallopt = ctypes.CDLL(None).mallopt
-        mallopt(-3, 1 << 30)  # M_MMAP_THRESHOLD: large blocks come from the heap
-        mallopt(-1, (1 << 31) - 1)  # M_TRIM_THRESHOLD: the heap is not trimmed
-        mallopt(-2, 64 << 20)  # M_TOP_PAD: it grows in steps of 64 MB
+    _mallopt(-3, 1 << 30)  # M_MMAP_THRESHOLD: large blocks come from the heap
+    _mallopt(-1, (1 << 31) - 1)  # M_TRIM_THRESHOLD: the heap is not trimmed
+    _mallopt(-2, 64 << 20)  # M_TOP_PAD: it grows in steps of 64 MB
+
+
+def share_freed_memory() -> None:
+    """Makes glibc give a buffer that one thread has freed to any other.
+
+    By default up to eight threads per core have a heap each. A tensor is received by one thread, used by another and
+    freed by a third, so each heap would come to keep the buffers of a whole step.
+    """
+    if "MALLOC_ARENA_MAX" not in os.environ and "arena_max" not in os.environ.get("GLIBC_TUNABLES", ""):
+        _mallopt(-8, 2)  # M_ARENA_MAX
+
+
+def _mallopt(option: int, value: int) -> None:
+    if sys.platform.startswith("linux"):
+        with contextlib.suppress(OSError, AttributeError):  # another C library
+            ctypes.CDLL(None).mallopt(option, value)
 
 
 class _Thread(threading.local):

@@ -32,7 +32,7 @@ from thalweg._src.cluster.distributed.limits import Limits
 from thalweg._src.cluster.distributed.link import unreachable
 from thalweg._src.cluster.distributed.worker_state import WorkerSteps
 from thalweg._src.graph.ir.step_graph import StepGraph
-from thalweg._src.runtime.cpu_contention import core_share
+from thalweg._src.runtime.cpu_contention import core_share, share_freed_memory
 from thalweg._src.runtime.executable import Executable
 from thalweg._src.runtime.pipeline import compile_partitions
 from thalweg._src.runtime.resources.containers import Containers, SharedContainers
@@ -153,6 +153,7 @@ class Worker:
         self.task = task
         self.collectives = collectives
         self._config = config
+        share_freed_memory()
         if config.intra_op_parallelism_threads > 0:
             core_share.limit(config.intra_op_parallelism_threads)
         self.transactions = TransactionLog()
