@@ -37,7 +37,7 @@ _ASK_SECONDS = 10.0  # for a task to say who it is
 _LATE_SECONDS = 3.0  # after which a call that may be made twice is made again
 _CHECK_SECONDS = 0.5  # between checks whether the caller still waits
 _RECONNECT_SECONDS = 2.0  # for a task that was lost, in a step that needs it
-_REPORT_SECONDS = 10.0  # between messages about a task that does not answer
+_FIRST_REPORT_SECONDS, _REPORT_SECONDS = 5.0, 10.0  # until messages about a task that does not answer, and between them
 
 
 class Reply(Protocol):
@@ -152,7 +152,7 @@ class SocketPeer:
 
     def wait(self, seconds: float) -> None:
         """Waits until the task answers; raises UnavailableError if it does not within this time."""
-        start, reported = time.monotonic(), 0.0
+        start, due = time.monotonic(), _FIRST_REPORT_SECONDS
         while self._info is None:
             left = seconds - (time.monotonic() - start)
             try:
@@ -168,8 +168,8 @@ class SocketPeer:
                 if waited >= seconds:
                     text = f"{error.message} (waited for {waited:.1f} seconds)"
                     raise errors.UnavailableError(None, None, text) from None
-                if waited - reported >= _REPORT_SECONDS:
-                    reported = waited
+                if waited >= due:
+                    due = waited + _REPORT_SECONDS
                     _log.warning("still waiting: %s", error.message)
 
     def call(self, request: Any, answer: type[Answer], timeout: float = WAIT_SECONDS) -> Answer:
