@@ -11,6 +11,7 @@ It works as root, and for other users where they may make user namespaces; `miss
 import contextlib
 import functools
 import os
+import shlex
 import shutil
 import struct
 import sys
@@ -107,23 +108,30 @@ class Namespace:
 
 
 class Process:
-    """A program that runs at a host, and what it has written."""
+    """A program that runs at a host, and the whole lines that it has written, to both streams."""
 
     def __init__(self, process, log):
-        self.process, self.log = process, log
-
-    def text(self):
-        return self.log.read_text(errors="replace")
+        self._process, self._log = process, log
+        self._lines, self._offset = [], 0
 
     def lines(self, start=""):
-        """Returns the whole lines that the program has written, or those that start so."""
-        return [line for line in self.text().rpartition("\n")[0].split("\n") if line.startswith(start)]
+        """Returns the lines that the program, and those before it of its name, have written, or those that start so."""
+        with self._log.open("rb") as file:
+            file.seek(self._offset)
+            whole = file.read().rpartition(b"\n")[0]
+        if whole:
+            self._offset += len(whole) + 1
+            self._lines += whole.decode(errors="replace").split("\n")
+        return [line for line in self._lines if line.startswith(start)]
+
+    def text(self):
+        return "\n".join(self.lines())
 
     def poll(self):
-        return self.process.poll()
+        return self._process.poll()
 
     def end(self):
-        children.end(self.process)
+        children.end(self._process)
 
 
 class Host(Namespace):
@@ -178,7 +186,7 @@ class Host(Namespace):
     # -- power and cable ------------------------------------------------------------------------------------------
 
     def power_on(self):
-        super().__init__(self.network.entering_user, _HOLD.format(folder=self.folder, name=self.name))
+        super().__init__(self.network.entering_user, _HOLD.format(folder=shlex.quote(str(self.folder)), name=self.name))
         self.network.cables.connect(self)
         self.ip("link set eth0 up")
         for address in {self.address, self.address6}:
@@ -319,5 +327,5 @@ def wait(condition, seconds, what):
     while not (value := condition()):
         if time.monotonic() > until:
             raise TimeoutError(f"not within {seconds} s: {what}")
-        time.sleep(0.02)
+        time.sleep(0.05)
     return value
