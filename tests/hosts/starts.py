@@ -34,6 +34,7 @@ class Start:
     tasks: tuple = TASKS
     program: str = "parameter_servers.py"
     own: bool = False
+    within: float = SECONDS
 
     @property
     def must(self):

@@ -7,14 +7,16 @@ initialized variables every 30 seconds.
 """
 
 import argparse
+import functools
 import re
+import shutil
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests import children
-from tests.hosts import starts
+from tests.hosts import faults, starts
 from tests.hosts.network import missing
 
 TENSORFLOW_SECONDS = 45
@@ -29,30 +31,41 @@ def main():
     arguments = parser.parse_args()
     if reason := missing():
         sys.exit(reason)
-    cases = [case for case in starts.CASES.values() if any(re.search(text, case.name) for text in arguments.patterns)]
-    cases = [case for case in cases if not (case.own and arguments.tensorflow)]
-    print("| case | must | within | result |\n|---|---|---:|---|", flush=True)
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(arguments.jobs) as pool:
-        folder = arguments.logs or Path(folder)
-        results = pool.map(lambda case: run(case, folder / case.name, arguments.tensorflow), cases)
-        errors = {}
-        for case, result in zip(cases, results):
-            if isinstance(result, Exception):
-                errors[case.name] = result
-                result = f"**no**: {str(result).partition(chr(10))[0]}"
-            print(f"| {case.name} | {case.must} | {starts.SECONDS} s | {result} |", flush=True)
+    folder = arguments.logs or Path(tempfile.mkdtemp())
+    errors = {}
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        for title, cases, run in (("start | must", starts.CASES, _start), ("fault | lasts", faults.CASES, _fault)):
+            chosen = [case for name, case in cases.items() if any(re.search(text, name) for text in arguments.patterns)]
+            chosen = [case for case in chosen if not (arguments.tensorflow and case.own)]
+            print(f"| {title} | within | result |\n|---|---|---:|---|", flush=True)
+            measure = functools.partial(run, folder, arguments.tensorflow)
+            for case, (text, error) in zip(chosen, pool.map(measure, chosen)):
+                print(f"| {case.name} | {case.must} | {case.within:g} s | {text} |", flush=True)
+                errors |= {case.name: error} if error else {}
+            print()
     children.end_templates()
+    if arguments.logs is None:
+        shutil.rmtree(folder)
     for name, error in errors.items():
-        print(f"\n## {name}\n{error}")
+        print(f"## {name}\n{error}\n")
     sys.exit(bool(errors))
 
 
-def run(case, folder, python):
-    """Runs a case and returns in words how long it took, or the error."""
+def _start(folder, python, case):
+    """Runs a case and returns what was measured, in words, and what is wrong."""
     try:
-        return f"{starts.run(case, folder, python, TENSORFLOW_SECONDS if python else starts.SECONDS):.1f} s"
+        seconds = starts.run(case, folder / case.name, python, TENSORFLOW_SECONDS if python else case.within)
     except Exception as error:
-        return error
+        return f"**no**: {str(error).partition(chr(10))[0]}", error
+    return f"{seconds:.1f} s", ""
+
+
+def _fault(folder, python, case):
+    try:
+        outcome = faults.run(case, folder / case.name, python)
+    except Exception as error:
+        return f"**no**: {str(error).partition(chr(10))[0]}", error
+    return (f"**{outcome}**", f"{outcome.wrong}\n{outcome.report}") if outcome.wrong else (str(outcome), "")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--folder", required=True, help="for checkpoints")
 parser.add_argument("--steps", type=int, default=1000000)
 parser.add_argument("--pause", type=float, default=0.05, help="seconds after each step")
+parser.add_argument("--rest", type=float, nargs=2, default=(-1, 0), help="seconds without a step, once, after a step")
 parser.add_argument("--save_steps", type=int, default=200)
 parser.add_argument("--all_reduce", action="store_true")
 arguments = parser.parse_args()
@@ -24,7 +25,7 @@ def input_fn():
 
 class Report(tf.train.SessionRunHook):
     def __init__(self, loss):
-        self.loss = loss
+        self.loss, (self.rest, self.seconds) = loss, arguments.rest
 
     def before_run(self, run_context):
         return tf.train.SessionRunArgs([tf.train.get_global_step(), self.loss])
@@ -32,6 +33,10 @@ class Report(tf.train.SessionRunHook):
     def after_run(self, run_context, run_values):
         print("step {} {:.9g} {}".format(*run_values.results, time.monotonic()), flush=True)
         time.sleep(arguments.pause)
+        if 0 <= self.rest <= run_values.results[0]:
+            self.rest = -1
+            time.sleep(self.seconds)
+            print(f"goes on {time.monotonic()}", flush=True)
 
 
 def model_fn(features, labels, mode):

@@ -65,7 +65,6 @@ with tf.train.MonitoredTrainingSession(
         time.sleep(arguments.pause)
         if 0 <= rest <= step:
             rest = -1
-            print(f"rests {time.monotonic()}", flush=True)
             time.sleep(seconds)
             print(f"goes on {time.monotonic()}", flush=True)
 print("done", flush=True)
