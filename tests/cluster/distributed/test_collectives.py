@@ -15,8 +15,8 @@ import torch
 import thalweg as tf
 from tests import children
 from tests.cluster.distributed.clusters import Cluster, addresses
+from thalweg._src.cluster.distributed import credentials
 from thalweg._src.cluster.distributed.collectives import SessionCollectives, TaskCollectives
-from thalweg._src.cluster.distributed.credentials import Credentials, Tls
 from thalweg._src.cluster.distributed.group_table import Formed
 from thalweg._src.graph.ops import collective
 from thalweg._src.runtime.resources.collectives import Action, Group
@@ -119,6 +119,34 @@ def test_members_at_several_tasks_have_the_same_result(cluster, workers):
         for found in group.run():
             for name, value in expected.items():
                 np.testing.assert_array_equal(found[name], value, err_msg=name)
+
+
+@pytest.fixture
+def tls(monkeypatch, certificates):
+    """Has tasks use the sockets of other hosts, with TLS and no token."""
+    files = certificates("task")
+    names = (credentials.TLS_CERT, credentials.TLS_KEY, credentials.TLS_CA)
+    for name, value in zip(names, (files.certificate, files.key, files.authority), strict=True):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("THALWEG_CLUSTER_TRANSPORT", "tcp")
+
+
+@pytest.fixture
+def no_window(monkeypatch):
+    """Has tensors for another host wait until it asks for them."""
+    monkeypatch.setenv("THALWEG_CLUSTER_TRANSPORT", "tcp")
+    monkeypatch.setenv("THALWEG_CLUSTER_WINDOW_MB", "0")
+
+
+@pytest.mark.parametrize("network", ["tls", "no_window"])
+def test_tensors_between_hosts(network, request):
+    request.getfixturevalue(network)
+    cluster, workers = request.getfixturevalue("cluster"), request.getfixturevalue("workers")
+    large = np.arange(100_000, dtype=np.float32)
+    group = workers(lambda index: collective.all_reduce(tf.constant(large * (index + 1)), 2, 1, 1))
+    for found in group.run() + group.run():
+        np.testing.assert_array_equal(found, 3 * large)
+    assert not cluster.servers["worker", 0]._require().worker.waiting()
 
 
 def test_two_devices_at_each_of_two_tasks(workers):
@@ -353,7 +381,7 @@ class _Alone:
     """The only task of a cluster, as it sees itself."""
 
     def __init__(self, tasks):
-        self.collectives = TaskCollectives(tasks[0], "localhost", lambda cluster, task: self, lambda cluster: tasks)
+        self.collectives = TaskCollectives(tasks[0], lambda cluster, task: self, lambda cluster: tasks)
 
     def require(self):
         pass
@@ -390,10 +418,10 @@ def test_a_member_that_never_comes_is_named_when_the_time_is_up(workers):
 def test_a_task_that_cannot_connect_tells_the_others(workers, monkeypatch):
     connect, failures = TaskCollectives.connect, ["no route"]
 
-    def fail_once(task, store, rank, size):
+    def fail_once(task, number, rank, members):
         if rank and failures:
             raise OSError(failures.pop())
-        return connect(task, store, rank, size)
+        return connect(task, number, rank, members)
 
     monkeypatch.setattr(TaskCollectives, "connect", fail_once)
     group = workers(lambda index: collective.all_reduce(tf.constant(_value(index)), 2, 17, 1))
@@ -456,16 +484,6 @@ def test_a_leader_that_is_no_task_is_refused(cluster):
     config = tf.ConfigProto(experimental=tf.ConfigProto.Experimental(collective_group_leader="/job:chief/task:0"))
     with pytest.raises(tf.errors.InvalidArgumentError, match="collective_group_leader"):
         tf.Session(cluster.target("worker", 0), config=config)
-
-
-def test_collectives_are_refused_where_tls_would_not_protect_them(monkeypatch):
-    task = TaskCollectives("/job:worker/replica:0/task:0", "localhost", None, None)
-    task.require_protection()
-    task.credentials = Credentials(tls=Tls("cert", "key", "authority"))
-    with pytest.raises(tf.errors.FailedPreconditionError, match="THALWEG_CLUSTER_PLAIN_COLLECTIVES=1"):
-        task.require_protection()
-    monkeypatch.setenv("THALWEG_CLUSTER_PLAIN_COLLECTIVES", "1")
-    task.require_protection()
 
 
 _MEMBER = """

@@ -25,6 +25,7 @@ SYNCHRONOUS = (
 COLLECTIVE = (
     *(Fault(name, "reset", "call", PS) for name in ("JoinGroup", "GetGroupValue", "SetGroupValue", "EndGroup")),
     Fault("SetGroupValue", "twice", "call", PS),
+    Fault("EndGroup", "truncated", "call", PS),
 )
 
 

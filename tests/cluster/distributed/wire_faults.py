@@ -68,6 +68,7 @@ COLLECTIVE_ROWS = (
     (FrameKind.RUN_STEP, "channel", CLIENT, 3),
     *((FrameKind.DONE, "channel", sender, 3) for sender in (WORKER, PS)),
     *((FrameKind.FAILED, "channel", sender) for sender in (WORKER, PS)),
+    *((FrameKind.TENSOR, "link", sender, 5) for sender in (WORKER, PS)),
     *((FrameKind.PING, "link", sender) for sender in (CLIENT, WORKER, PS)),
 )
 CALLERS = {

@@ -14,7 +14,7 @@ import grpc
 
 import thalweg as tf
 from tests.cluster.distributed.wire_proxy import DELAY, open_through
-from thalweg._src.cluster.distributed import communicator, data_plane, rpc
+from thalweg._src.cluster.distributed import data_plane, rpc
 
 _LONG = 120.0  # that a call without a time limit waits for an answer that does not come
 
@@ -117,7 +117,7 @@ def state(server):
         "channels of clients": sum(
             len(found) for name, found in service._channels.items() if not name.startswith("/job")
         ),
-        "groups": len(communicator._alive),
+        "groups": len(worker.collectives._links) + len(worker.collectives._sessions),
         "slab": 0 if found.slab is None else found.slab.bytes_in_use,
         "offered": sum(len(link._window._offered) + len(link._asked) for link in found._all()),
         "unconsumed": sum(link._window._unconsumed for link in found._all()),

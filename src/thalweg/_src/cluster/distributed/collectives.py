@@ -4,36 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import secrets
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from datetime import timedelta
 from typing import Any, NamedTuple, Protocol
 
 import torch
-from torch import distributed
 
 from thalweg._src.base import errors
 from thalweg._src.base.config import ClusterDef, ConfigProto
 from thalweg._src.base.devices import DeviceSpec
-from thalweg._src.cluster.distributed.communicator import (
-    CONNECT_SECONDS,
-    WAIT_SECONDS,
-    Communicator,
-    Membership,
-    Operation,
-)
-from thalweg._src.cluster.distributed.credentials import Credentials, is_loopback
+from thalweg._src.cluster.distributed.communicator import Communicator, Membership, Operation
+from thalweg._src.cluster.distributed.group_links import WAIT_SECONDS, GroupLinks
 from thalweg._src.cluster.distributed.group_store import GroupStore
 from thalweg._src.cluster.distributed.group_table import MAX_GROUPS, Formed, GroupTable, Member
 from thalweg._src.runtime.resources.collectives import Action, Fail, Group
 from thalweg._src.runtime.resources.step import Step
 
 _log = logging.getLogger("thalweg")
-PLAIN = "THALWEG_CLUSTER_PLAIN_COLLECTIVES"  # "1": collectives may pass the network unprotected although there is TLS
+CONNECT_SECONDS = 30.0  # for the members of a complete group
 _FIRST_ASK, _LAST_ASK = 0.01, 0.25  # seconds between questions whether a group is complete
 _REPORT_SECONDS = 10.0
 
@@ -66,6 +57,8 @@ class GroupEnd(NamedTuple):
 class GroupPeer(Protocol):
     """Another task, as a group sees it."""
 
+    task: str
+
     def require(self) -> None:
         """Makes sure that there is a link to the task, so that its loss is noticed."""
 
@@ -81,6 +74,12 @@ class GroupPeer(Protocol):
     def set_group_value(self, number: int, key: str, value: bytes) -> None:
         """Writes a value of the store of a group at its leader."""
 
+    def push(self, step: int, key: str, value: Any) -> None:
+        """Sends a tensor."""
+
+    def abort(self, step: int, error: BaseException) -> None:
+        """Reports that a group failed, and drops the tensors that wait to be sent."""
+
     def end_group(self, end: GroupEnd) -> None:
         """Tells a member of a group that another task takes part no longer."""
 
@@ -91,19 +90,17 @@ class TaskCollectives:
     def __init__(
         self,
         task: str,
-        host: str,
         find_peer: Callable[[ClusterDef, str], GroupPeer],
         tasks_of: Callable[[ClusterDef], Sequence[str]],
     ) -> None:
         self.task = task
-        self.credentials = Credentials()
-        self._host = "127.0.0.1" if is_loopback(host) else host
         self._find_peer = find_peer
         self._tasks_of = tasks_of
         self._table = GroupTable(lambda: secrets.randbits(52) | 1)
         self._lock = threading.Lock()
         self._sessions: set[SessionCollectives] = set()
         self._ends: deque[GroupEnd] = deque(maxlen=MAX_GROUPS)  # also of groups that form
+        self._links: dict[int, GroupLinks] = {}  # by the number of the group
 
     def session(self, config: ConfigProto, cluster: ClusterDef) -> SessionCollectives:
         """Returns the groups of a new session."""
@@ -160,30 +157,29 @@ class TaskCollectives:
         with self._lock:
             return [end for end in self._ends if end.number == number]
 
-    def require_protection(self) -> None:
-        """Refuses to send what TLS would protect over the plain sockets of a process group."""
-        if self.credentials.tls is not None and os.environ.get(PLAIN) != "1":
-            raise errors.FailedPreconditionError(
-                None,
-                None,
-                errors.describe(
-                    "the tensors of collectives would pass the network unprotected, while this cluster has TLS",
-                    hint=f"{PLAIN}=1 at all tasks permits it, in a network whose other users are trusted",
-                ),
-            )
+    def connect(self, number: int, rank: int, members: Sequence[GroupPeer]) -> GroupLinks:
+        """Returns the links of a group, to which its tensors come from now on."""
+        for member in members:
+            # Without a link to a member its loss would be noticed by nothing but the time limit of an operation.
+            if member.task != self.task:
+                member.require()
+        links = self._links[number] = GroupLinks(number, rank, members, lambda: self._links.pop(number, None))
+        return links
 
-    def connect(self, store: GroupStore, rank: int, size: int) -> Any:
-        """Returns a process group, once all its processes are connected."""
-        if not (distributed.is_available() and distributed.is_gloo_available()):
-            raise errors.UnimplementedError(None, None, "this build of torch has no torch.distributed with Gloo")
-        gloo: Any = distributed.ProcessGroupGloo
-        options = gloo._Options()
-        options._timeout = timedelta(seconds=CONNECT_SECONDS)
-        options._devices = [gloo.create_device(hostname=self._host)]
-        options._threads = 2
-        processes = gloo(store, rank, size, options)
-        processes._set_default_timeout(timedelta(seconds=WAIT_SECONDS))
-        return processes
+    def abort(self, number: int, error: BaseException) -> None:
+        """Ends a group that failed at another task."""
+        if number not in self._links or not isinstance(error, errors.OpError):
+            return
+        with self._lock:
+            sessions = list(self._sessions)
+        for session in sessions:
+            session.abort(number, error)
+
+    def deliver(self, number: int, key: str, value: Any) -> None:
+        """Takes a tensor of a group, unless that has ended."""
+        links = self._links.get(number)
+        if links is not None:
+            links.mailbox.deliver(key, value)
 
 
 class SessionCollectives:
@@ -226,9 +222,8 @@ class SessionCollectives:
 
     # -- forming ------------------------------------------------------------------------------------------------------
 
-    def form(self, communicator: Communicator) -> Any:
-        """Waits until all members have come, connects them, and returns their process group."""
-        self._owner.require_protection()
+    def form(self, communicator: Communicator) -> GroupLinks:
+        """Waits until all members have come and are connected, and returns their links."""
         formed = self._join(communicator)
         tasks, rank = formed.tasks, formed.tasks.index(self._owner.task)
 
@@ -245,15 +240,25 @@ class SessionCollectives:
         communicator.joined(Membership(formed.number, tasks, rank, store))
         for end in self._owner.ends(formed.number):
             self.peer_left(end)
-        for task in self._others(tasks):
-            # Without a link to a member its loss would be noticed by nothing but the time limit of an operation.
-            self._find(task).require()
-        check()
         communicator.waits_for(f"group {communicator.group.key} waits for connections between {', '.join(tasks)}")
-        processes = self._owner.connect(store, rank, len(tasks))
+        links = self._owner.connect(formed.number, rank, [self._find(task) for task in tasks])
+        try:
+            self._await_others(communicator, store, rank, tasks)
+        except BaseException:
+            links.close()
+            raise
         key, task = communicator.group.key, self._owner.task
         _log.info("%s is connected to the other tasks of group %d: %s", task, key, ", ".join(tasks))
-        return processes
+        return links
+
+    def _await_others(self, communicator: Communicator, store: GroupStore, rank: int, tasks: Sequence[str]) -> None:
+        """Waits until tensors may be sent: all members take them."""
+        store.set(f"connected/{rank}", b"1")
+        keys = {f"connected/{other}": task for other, task in enumerate(tasks)}
+        if missing := store.wait(list(keys), CONNECT_SECONDS):
+            absent = ", ".join(keys[key] for key in missing)
+            text = f"{absent} did not connect to group {communicator.group.key} within {CONNECT_SECONDS:g} seconds"
+            raise errors.DeadlineExceededError(None, None, text)
 
     def _others(self, tasks: Sequence[str]) -> list[str]:
         return [task for task in tasks if task != self._owner.task]
@@ -315,9 +320,13 @@ class SessionCollectives:
         with self._lock:
             self._numbers.pop(membership.number, None)
         end = GroupEnd(membership.number, self._owner.task, operations, message)
+        error = errors.AbortedError(None, None, f"{self._owner.task} ended a step of {communicator}: {message}")
         for task in self._others(membership.tasks):
             with contextlib.suppress(errors.OpError):
-                self._find(task).end_group(end)
+                peer = self._find(task)
+                if message:
+                    peer.abort(membership.number, error)
+                peer.end_group(end)
 
     def peer_left(self, end: GroupEnd) -> None:
         """Handles that another task takes part in a group no longer."""
@@ -325,6 +334,13 @@ class SessionCollectives:
             communicator = self._numbers.get(end.number)
         if communicator is not None:
             communicator.peer_left(end.task, end.operations, end.message)
+
+    def abort(self, number: int, error: errors.OpError) -> None:
+        """Ends a group that failed at another task."""
+        with self._lock:
+            communicator = self._numbers.get(number)
+        if communicator is not None:
+            communicator.aborted(error)
 
     def peer_lost(self, task: str, why: str) -> None:
         """Ends the groups of a lost task."""

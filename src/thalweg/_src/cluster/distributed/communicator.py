@@ -1,39 +1,34 @@
-"""Communicator: one group of tasks that run collectives together, on a process group of torch.distributed.
+"""Communicator: one group of tasks that run collectives together.
 
 Operations start in the order in which kernels ask for them, which is the same at all tasks. Before that, the tasks
-compare what they are about to do: a process group that is used differently by its members would fail in obscure ways.
+compare what they are about to do: operations that differ between members would wait for each other, or mix up values.
 """
 
 from __future__ import annotations
 
-import atexit
 import contextlib
-import ctypes
 import hashlib
 import threading
 import weakref
 from collections import deque
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import partial
 from itertools import zip_longest
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
-from torch import distributed
 
 from thalweg._src.base import errors
 from thalweg._src.cluster.distributed import background
+from thalweg._src.cluster.distributed.group_links import GroupLinks
 from thalweg._src.cluster.distributed.group_store import GroupStore
 from thalweg._src.runtime.resources.collectives import Action, Fail, Finish, Group
 from thalweg._src.runtime.resources.step import Step
 
-CONNECT_SECONDS = 30.0
-WAIT_SECONDS = 600.0  # for members that do not come, and for one operation
-_MERGE = {"Add": "SUM", "Mul": "PRODUCT", "Min": "MIN", "Max": "MAX"}
 _COMPARE = Action("compare", "", "")
-LOSS_SECONDS = 2.0  # between an error of a process group and the loss of the member that caused it
+LOSS_SECONDS = 2.0  # between an error of an operation and the loss of the member that caused it
 EXPLAIN_SECONDS = 5.0  # that a task waits for the plan of another one
 _MAX_PLAN = 1 << 16  # characters that are shown to others if plans differ
 
@@ -51,8 +46,8 @@ class Membership:
 class Owner(Protocol):
     """What a communicator needs of its task."""
 
-    def form(self, communicator: Communicator) -> Any:
-        """Waits until all members have come, connects them, and returns their process group."""
+    def form(self, communicator: Communicator) -> GroupLinks:
+        """Waits until all members have come and are connected, and returns their links."""
 
     def ended(self, communicator: Communicator, membership: Membership | None, operations: int, message: str) -> None:
         """Forgets a communicator, and tells the other members."""
@@ -103,16 +98,6 @@ class Operation:
             finish(result)
 
 
-_alive: set[Communicator] = set()
-
-
-@atexit.register
-def _keep_processes() -> None:
-    """Keeps process groups from being destroyed at exit, since that waits for operations whose members never come."""
-    for communicator in _alive:
-        communicator.leak()
-
-
 class Communicator:
     """The members of a group from the time they come together until one of them fails or leaves.
 
@@ -143,13 +128,12 @@ class Communicator:
         self._source = 0
         self._waiting = ""
         self._membership: Membership | None = None
-        self._processes: list[Any] = []  # the process group; never destroyed on a thread of its own
-        _alive.add(self)
+        self._links: GroupLinks | None = None
         background.call(self._form)
 
     def _form(self) -> None:
         try:
-            processes = self._owner.form(self)
+            links = self._owner.form(self)
         except errors.OpError as error:
             self.end(error, error.message)
         except Exception as error:
@@ -157,8 +141,7 @@ class Communicator:
             self.end(errors.UnavailableError(None, None, text), text)
         else:
             with self._lock:
-                self._processes, self._is_formed = [processes], True
-            del processes
+                self._links, self._is_formed = links, True
             self.waits_for("")
         if self.error is None:
             self._advance()
@@ -227,12 +210,12 @@ class Communicator:
             self._queue.append(operation)
         self._advance()
 
-    # A process group pairs the n-th operation of each member, so operations have to be started in one order everywhere.
-    # Kernels ask in the same order at all tasks; the lock is held for the start itself, since two threads that started
-    # theirs outside of it could pass each other. The callback is added without the lock: of an operation that has
-    # finished already it is called at once, on this thread, and takes the lock.
-    # A member that leaves says how many operations it has started. Those still finish, since it keeps its process group
-    # until they have; the first one after them would wait for it until the time limit, and ends the group instead.
+    # The n-th operation of each member belongs to that of the others, so operations have to be started in one order
+    # everywhere. Kernels ask in the same order at all tasks; the lock is held for the start itself, since two threads
+    # that started theirs outside of it could pass each other. The callback is added without the lock: of an operation
+    # that has finished already it is called at once, on this thread, and takes the lock.
+    # A member that leaves says how many operations it has started. Those still finish, since it keeps its links until
+    # they have; the first one after them would wait for it until the time limit, and ends the group instead.
     def _advance(self) -> None:
         """Starts operations, up to a comparison."""
         while True:
@@ -252,7 +235,7 @@ class Communicator:
             if left is not None:
                 self.end(errors.AbortedError(None, None, left[1]))
                 return
-            work.get_future().add_done_callback(partial(self._done, operation))
+            work.add_done_callback(partial(self._done, operation))
 
     def _holds(self, operation: Operation) -> bool:
         """Returns whether later operations wait for a comparison.
@@ -262,36 +245,27 @@ class Communicator:
         """
         return bool(operation.plan) and (operation.action is not _COMPARE or operation.plan != self._agreed)
 
-    def _launch(self, operation: Operation) -> Any:
-        assert self._membership is not None
-        processes, action = self._processes[0], operation.action
+    def _launch(self, operation: Operation) -> Future[torch.Tensor]:
+        links, action, number = self._links, operation.action, operation.number
+        assert links is not None
         if operation.plan:
             digest = hashlib.sha256(operation.plan.encode()).digest()
             signature = torch.tensor([*digest, action.kind == "send"], dtype=torch.uint8)
-            operation.wire = torch.empty((len(self._membership.tasks), signature.numel()), dtype=torch.uint8)
-            return processes.allgather([list(operation.wire)], [signature])
+            return links.start(links.gather, number, signature)
         if action.kind == "reduce":
-            reduction = distributed.AllreduceOptions()
-            reduction.reduceOp = getattr(distributed.ReduceOp, _MERGE[action.merge_op])
-            return processes.allreduce([operation.wire], reduction)
+            return links.start(links.reduce, number, operation.wire, action.merge_op)
         if action.kind == "gather":
-            value, shape = operation.wire, operation.wire.shape
-            operation.wire = torch.empty((len(self._membership.tasks), *shape), dtype=value.dtype)
-            return processes.allgather([list(operation.wire)], [value])
-        broadcast = distributed.BroadcastOptions()
-        broadcast.rootRank, broadcast.rootTensor = self._source, 0
-        return processes.broadcast([operation.wire], broadcast)
+            return links.start(links.gather, number, operation.wire)
+        return links.start(links.broadcast, number, operation.wire, self._source)
 
-    def _done(self, operation: Operation, future: Any) -> None:
-        """Handles the end of an operation, on a thread of the process group."""
-        # Threads of the process group must not wait: calls of other tasks and its destruction, which joins them, are
-        # for others.
+    def _done(self, operation: Operation, future: Future[torch.Tensor]) -> None:
+        """Handles the end of an operation, on a thread of the links, which must not wait: others do that."""
         try:
-            future.value()
+            operation.wire = future.result()
         except Exception as error:
             with self._lock:
                 self._running.discard(operation)
-            background.call(self._failed, str(error))
+            background.call(self._failed, error)
             return
         with self._lock:
             self._running.discard(operation)
@@ -321,13 +295,12 @@ class Communicator:
         if is_over:
             use.step.cancellation.deregister(use.token)
 
-    def _failed(self, why: str) -> None:
-        """Ends the group after an error of the process group: most likely a member is lost, which its link tells."""
-        if "Timed out" in why:
-            seconds = f"after {WAIT_SECONDS:.0f} seconds"
-            self.end(errors.DeadlineExceededError(None, None, f"{self} waits for an operation {seconds}"), why)
+    def _failed(self, error: Exception) -> None:
+        """Ends the group after an error of an operation: most likely a member is lost, which its link tells."""
+        if isinstance(error, errors.OpError) and not isinstance(error, errors.UnavailableError):
+            self.end(error, error.message)
         elif not self.ended.wait(LOSS_SECONDS):
-            self.end(errors.UnavailableError(None, None, f"{self} has lost a connection: {why}"), why)
+            self.end(errors.UnavailableError(None, None, f"{self} has lost a connection: {error}"), str(error))
         self._release()
 
     def __str__(self) -> str:
@@ -364,10 +337,11 @@ class Communicator:
         assert self._membership is not None
         store, tasks, rank = self._membership.store, self._membership.tasks, self._membership.rank
         theirs = ["(unknown)"]
-        with contextlib.suppress(Exception):
-            store.set_timeout(timedelta(seconds=EXPLAIN_SECONDS))
-            store.set(f"plan/{number}/{rank}", plan[:_MAX_PLAN])
-            theirs = store.get(f"plan/{number}/{other}").decode().splitlines()
+        with contextlib.suppress(errors.OpError):
+            store.set(f"plan/{number}/{rank}", plan[:_MAX_PLAN].encode())
+            key = f"plan/{number}/{other}"
+            store.wait([key], EXPLAIN_SECONDS)
+            theirs = (store.get(key) or b"(unknown)").decode(errors="ignore").splitlines()
         ours = plan[:_MAX_PLAN].splitlines()
         lines = zip_longest(ours, theirs, fillvalue="(nothing more)")
         mine, another = next((pair for pair in lines if pair[0] != pair[1]), ("", ""))
@@ -387,10 +361,9 @@ class Communicator:
 
     def peer_left(self, task: str, operations: int, message: str) -> None:
         """Ends the group since a member takes part no longer; what that had started is still finished."""
-        if self._is_explaining:
-            return
         if message:
-            self.end(errors.AbortedError(None, None, f"{task} ended a step of {self}: {message}"), message)
+            self.aborted(errors.AbortedError(None, None, f"{task} ended a step of {self}: {message}"))
+        if message or self._is_explaining:
             return
         why = f"{task} closed its session, and takes part in {self} no longer"
         with self._lock:
@@ -398,8 +371,14 @@ class Communicator:
             is_late = self._started > operations or not self._is_formed
         if is_late:
             self.end(errors.AbortedError(None, None, why))
+            self._stop()
         else:
             self._advance()
+
+    def aborted(self, error: errors.OpError) -> None:
+        """Ends the group with the error of another member."""
+        if not self._is_explaining:
+            self.end(error, error.message)
 
     def close(self) -> None:
         """Leaves the group, when its session is closed."""
@@ -410,6 +389,8 @@ class Communicator:
         # The first error counts; what follows from it, such as the errors of operations that run, changes nothing. The
         # steps fail without the lock, since that runs code of others, and the other members are told on another thread,
         # since calls may take long.
+        if message:
+            self._stop()
         with self._lock:
             if self.error is not None:
                 return
@@ -431,16 +412,13 @@ class Communicator:
         return step in self._ended_steps
 
     def _release(self) -> None:
-        """Frees the process group, unless operations run: to destroy it waits for them."""
+        """Ends the links when nothing runs on them any more."""
         with self._lock:
-            if self._running or self.error is None:
-                return
-            # The last reference is dropped on a thread that may wait, which is none of the process group's own.
-            processes, self._processes = self._processes, []
-        _alive.discard(self)
-        background.call(processes.clear)
+            is_over = not self._running and self.error is not None
+        if is_over:
+            self._stop()
 
-    def leak(self) -> None:
-        """Keeps the process group until the process ends."""
-        for processes in self._processes:
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(processes))
+    def _stop(self) -> None:
+        """Ends the links, and what runs on them."""
+        if self._links is not None:
+            self._links.close()

@@ -139,7 +139,6 @@ class LocalTask:
             self._addresses[self.task] = self.target.removeprefix("inprocess://")
             return
         credentials = Credentials.find([host])
-        self.worker.collectives.credentials = credentials
         loopback, everywhere = ("::1", "::") if ":" in host else ("127.0.0.1", "0.0.0.0")
         bound = loopback if is_loopback(host) else everywhere
         self._rpc = RpcServer(
@@ -212,8 +211,7 @@ class LocalTask:
             return self._peers[task, address]
 
     def _collectives(self) -> TaskCollectives:
-        host = split_address(self._addresses[self.task])[0]
-        return TaskCollectives(self.task, host, self._find_other, self._cluster_tasks)
+        return TaskCollectives(self.task, self._find_other, self._cluster_tasks)
 
     def _cluster_tasks(self, cluster: ClusterDef) -> list[str]:
         return list(tasks_of(cluster) or self._addresses)

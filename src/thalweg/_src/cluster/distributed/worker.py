@@ -28,6 +28,7 @@ from thalweg._src.cluster.distributed.expected import (
 from thalweg._src.cluster.distributed.finalizers import Finalizer
 from thalweg._src.cluster.distributed.flow_control import LinkedRendezvous
 from thalweg._src.cluster.distributed.frames import pack_error, unpack_error
+from thalweg._src.cluster.distributed.group_links import KEY
 from thalweg._src.cluster.distributed.limits import Limits
 from thalweg._src.cluster.distributed.link import unreachable
 from thalweg._src.cluster.distributed.worker_state import WorkerSteps
@@ -375,6 +376,9 @@ class Worker:
 
     def deliver(self, step: int, key: str, value: Any, source: str = "", nbytes: int = 0) -> None:
         """Takes a tensor that another task sent, perhaps before the step has started here."""
+        if key.startswith(KEY):
+            self.collectives.deliver(step, key, value)
+            return
         # The lock is not held for the delivery: it calls receivers, which may end the step, and that takes the lock.
         with self._lock:
             mailbox = self._steps.mailbox(step, time.monotonic(), source, nbytes)
@@ -382,7 +386,8 @@ class Worker:
             mailbox.deliver(key, value)
 
     def abort(self, step: int, error: BaseException) -> None:
-        """Ends a step that failed at another task."""
+        """Ends a step, or a group of collectives, that failed at another task."""
+        self.collectives.abort(step, error)
         with self._lock:
             run = self._steps.abort(step, error)
         if run is not None:
