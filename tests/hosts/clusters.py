@@ -1,6 +1,7 @@
 """Clusters over virtual hosts: which task runs where, what each is told of the others, and what the tasks report."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from string import digits
 from typing import NamedTuple
@@ -81,15 +82,21 @@ class Cluster:
 
     def wait_trained(self, since, seconds, count=1):
         """Returns after how many seconds all trainers have completed steps, or says what they wrote instead."""
+
+        def trained():
+            if ended := [task for task in self.trainers if self.processes[task].poll() is not None]:
+                raise ChildProcessError(f"{', '.join(ended)} ended")
+            return self.trained(since, count)
+
         try:
-            return wait(lambda: self.trained(since, count), seconds, "steps of all trainers") - since
-        except TimeoutError as error:
-            raise TimeoutError(f"{error}\n{self.report()}") from None
+            return wait(trained, seconds, "steps of all trainers") - since
+        except (TimeoutError, ChildProcessError) as error:
+            raise type(error)(f"{error}\n{self.report()}") from None
 
     def undone(self):
         """Returns the largest number of steps by which the global step went back at a trainer."""
         numbers = [[step.number for step in self.steps(task)] for task in self.trainers]
-        return max(before - after for values in numbers for before, after in zip([0, *values], values))
+        return max(0, *(before - after for values in numbers for before, after in pairwise(values)))
 
     def losses(self):
         """Returns the loss that each trainer reported last for each global step."""

@@ -43,7 +43,8 @@ class Fault:
     breaks, mends: functions of the cluster
     lasts: seconds between them
     within: seconds until training goes on
-    may_undo: whether a parameter server restarts, so that steps since the last checkpoint are lost
+    may_undo: whether steps since the last checkpoint may be lost: a parameter server restarts, or workers without any
+        form a new group
     options: of the program
     """
 
@@ -56,7 +57,10 @@ class Fault:
     may_undo: bool = False
     options: tuple = ()
 
-    own = False
+    @property
+    def own(self):
+        """Whether TensorFlow has no such program: without a coordinator, its strategies wait for ever."""
+        return self.mode == "all-reduce"
 
     @property
     def name(self):
@@ -195,7 +199,8 @@ def _connections():
     for mode, task in (("asynchronous", "ps0"), ("synchronous", "ps0"), ("Estimator", "ps0"), ("client", "ps0")):
         yield Fault(mode, "a firewall forgets all connections", _firewall_restarts, _nothing, 0, _FORGOTTEN)
         yield Fault(mode, "all connections are reset", lambda c, t=task: c.hosts[t].reset(), _nothing)
-    yield Fault("all-reduce", "all connections are reset", lambda c: c.hosts["worker1"].reset(), _nothing)
+    reset = "all connections are reset"
+    yield Fault("all-reduce", reset, lambda c: c.hosts["worker1"].reset(), _nothing, may_undo=True)
 
 
 def _firewall_restarts(cluster):

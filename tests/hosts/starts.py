@@ -184,7 +184,12 @@ def _(cluster):
     cluster.start(arguments=[])
 
 
-@start("collectives where each host's own name is 127.0.1.1", tasks=("worker0", "worker1"), program="all_reduce.py")
+@start(
+    "collectives where each host's own name is 127.0.1.1",
+    tasks=("worker0", "worker1"),
+    program="all_reduce.py",
+    own=True,
+)
 def _(cluster):
     _name_as_debian(cluster)
     cluster.start()
