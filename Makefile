@@ -42,7 +42,7 @@ test-wire: $(VENV)/test
 
 # Clusters over virtual hosts, with cables, firewalls and a switch: root, or a user who may make namespaces.
 test-hosts: $(VENV)/test
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/hosts
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/hosts -n 4
 
 # Training in which tasks are killed, stopped, kept from running and cut off: how soon it is noticed, and goes on, and
 # whether updates stay whole.

@@ -8,7 +8,7 @@ import functools
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.hosts.clusters import PORT, Cluster
@@ -167,6 +167,7 @@ def _cables():
     yield _cable("Estimator", "chief0", 12, _WORKER, "the chief")
     for mode in ("all-reduce", "all-reduce, Keras"):
         yield _cable(mode, "worker1", 3, _WORKER)
+    yield replace(_cable("all-reduce", "worker1", 12, _WORKER), may_undo=True)
     for seconds in (3, 12):
         yield _cable("all-reduce, Estimator", "worker0", seconds, _WORKER, "a worker")
     for task, within in (("client0", _WORKER), ("ps0", _PS)):

@@ -219,6 +219,7 @@ def _(cluster):
 # -- what is wrong and said -------------------------------------------------------------------------------------------
 
 _CURVE = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=cluster")
+_NOT_REACHED = "(cannot be reached|[Uu]nreachable|[Nn]o route|timed out|[Dd]eadline)"
 _PS, _WORKER = r"10\.77\.0\.1:2222", r"10\.77\.0\.3"
 
 
@@ -240,7 +241,7 @@ def _(cluster):
     cluster.start("worker1", addresses={"ps0": cluster.hosts["ps0"].url(2223)})
 
 
-@start("an address that no host has", {"worker1": r"10\.77\.0\.99:2222.{,300}(reach|route|connect|[Tt]ime)"})
+@start("an address that no host has", {"worker1": rf"10\.77\.0\.99:2222.{{,300}}{_NOT_REACHED}"})
 def _(cluster):
     cluster.start("ps0", "worker0")
     cluster.start("worker1", addresses={"ps0": f"10.77.0.99:{PORT}"})

@@ -4,7 +4,6 @@ import sys
 
 import pytest
 
-from tests import children
 from tests.hosts.network import Network, wait
 
 SERVE = """
@@ -38,7 +37,6 @@ def network(tmp_path_factory):
         for host in network.hosts:
             serve(host)
         yield network
-    children.end_templates()
 
 
 def serve(host):
