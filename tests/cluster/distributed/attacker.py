@@ -56,7 +56,7 @@ class Attacker:
         self._channel = authentication.channel(address, credentials, max_message_bytes=1 << 26)
         self._slab = Slab(1 << 20) if available() else None
         self._endpoint = Endpoint("attacker", self, credentials)
-        self._endpoint.open_link(self.info, "localhost")
+        self._endpoint.open_link(self.info, address)
         session = self._call(control.CreateSessionRequest(client="attacker"), control.CreateSessionResponse)
         self.session = session.session
         self._call(control.CreateWorkerSessionRequest(session="mine"), control.DeviceList)
@@ -129,7 +129,7 @@ class Attacker:
     @contextlib.contextmanager
     def _connect(self):
         use_tcp = self.chance.random() < 0.3
-        sock = data_plane.connect(self.info.unix_name, "localhost", self.info.data_port, use_tcp)
+        sock = data_plane.connect(self.info.unix_name, *data_plane.split_address(self.address), use_tcp)
         with sock:
             sock.settimeout(SECONDS)
             yield sock
@@ -145,7 +145,7 @@ class Attacker:
 
     @contextlib.contextmanager
     def _greeted(self, sock):
-        _, _, mapped = data_plane.greet(sock, 1, self._slab)
+        _, _, mapped = data_plane.greet(sock, data_plane.Greeting(1, 0, 0.0, "an attacker"), self._slab)
         sock.settimeout(SECONDS)
         yield
         if mapped is not None:

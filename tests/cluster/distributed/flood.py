@@ -121,7 +121,7 @@ def flooded(kinds, connections, steps, port, info, counts):
     """Runs the strangers, and puts what they did into `counts`."""
     command = [sys.executable, "-m", "tests.cluster.distributed.strangers", kinds, connections, steps]
     process = children.start(
-        [*command, port, info.data_port, info.unix_name],
+        [*command, port, info.unix_name],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=children.environment(),
     )  # fmt: skip
     try:

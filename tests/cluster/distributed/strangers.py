@@ -12,7 +12,7 @@ from tests.deploy.serving import attacker
 
 PROVE = b"/thalweg.Credentials/Prove"
 TASK = b"/job:worker/replica:0/task:0"
-HELLO = b"thalweg\1\1"  # with a token, of version 1; the nonce follows
+HELLO = b"thalweg\1\2"  # with a token, of version 2; the nonce follows
 FIRST = HELLO + bytes(32) + bytes([4, 1, len(TASK)]) + b"linka" + TASK
 
 
@@ -42,7 +42,7 @@ def wrong_proof():
 
 
 def half_tls():
-    yield b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + os.urandom(32)
+    yield b"thalweg\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + os.urandom(32)
     yield from itertools.repeat(b"")
 
 
@@ -63,10 +63,10 @@ KINDS = {  # at the control plane, and at the data plane
 }
 
 
-def main(name, connections, steps, control_port, data_port, unix_name):
+def main(name, connections, steps, port, unix_name):
     control, data = KINDS[name]
-    kinds = [(kind, ("127.0.0.1", int(control_port))) for kind in control for _ in range(2)]
-    for address in (("127.0.0.1", int(data_port)), b"\0" + unix_name.encode()):
+    kinds = [(kind, ("127.0.0.1", int(port))) for kind in control for _ in range(2)]
+    for address in (("127.0.0.1", int(port)), b"\0" + unix_name.encode()):
         kinds += [(kind, address) for kind in data]
     attacker.attack(kinds, int(connections), int(steps))
 

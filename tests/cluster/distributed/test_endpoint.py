@@ -1,8 +1,12 @@
 """Links of an endpoint: what the loss of one ends, and what it must not end."""
 
 import contextlib
+import os
+import re
+import socket
 import threading
 import time
+from unittest.mock import ANY
 
 import pytest
 
@@ -10,6 +14,7 @@ import thalweg as tf
 from tests.cluster.distributed.clusters import addresses
 from thalweg._src.cluster.distributed import control
 from thalweg._src.cluster.distributed.endpoint import Endpoint
+from thalweg._src.cluster.distributed.link import Link
 from thalweg._src.cluster.distributed.rpc import Stub
 
 WORKER = "/job:worker/replica:0/task:0"
@@ -21,14 +26,12 @@ class Task:
     def __init__(self, server, name=WORKER):
         task = server._require()
         self.endpoint = Endpoint(name, self, task._endpoint.credentials)
-        self._info, self._stub = (
-            task.service.info,
-            Stub(server.target.removeprefix("grpc://"), self.endpoint.credentials),
-        )
+        self._info, self._address = task.service.info, task.address
+        self._stub = Stub(self._address, self.endpoint.credentials)
         self.losses = []
 
     def connect(self):
-        return self.endpoint.open_link(self._info, "localhost")
+        return self.endpoint.open_link(self._info, self._address)
 
     def create_session(self, name):
         request = control.CreateWorkerSessionRequest(session=name, master=self.endpoint.name, is_isolated=True)
@@ -61,12 +64,14 @@ def task(server):
         yield start
 
 
-def test_a_restarted_task_ends_what_its_last_incarnation_left_before_it_begins(server, task):
+def test_a_restarted_task_ends_what_its_last_incarnation_left_before_it_begins(server, task, monkeypatch):
     service, endpoint = server._require().service, server._require()._endpoint
+    monkeypatch.setattr(endpoint._liveness, "limit", 0.5)
     old, new = task(), task()
     old.connect()
     old.create_session("old")
-    new.connect()  # the link of the old one is still open: nobody has closed it
+    monkeypatch.setattr(Link, "ping", lambda link: None)  # its machine was lost: nothing comes, and the link stays open
+    new.connect()
     assert service.worker._sessions.keys() == set()
     new.create_session("new")
     assert endpoint.find(WORKER).incarnation == new.endpoint.incarnation
@@ -75,6 +80,20 @@ def test_a_restarted_task_ends_what_its_last_incarnation_left_before_it_begins(s
     new.close()
     while service.worker._sessions:
         assert endpoint._stopped.wait(0.01) is False
+
+
+def test_a_second_process_of_a_task_is_refused_while_the_first_one_lives(server, task):
+    service, first, second = server._require().service, task(), task()
+    first.connect()
+    first.create_session("first")
+    with pytest.raises(tf.errors.AlreadyExistsError) as caught:
+        second.connect()
+    processes = re.findall(r"process (\d+) of (\S+), started at (\S+ \S+),", caught.value.message)
+    assert processes == 2 * [(str(os.getpid()), socket.gethostname(), ANY)]
+    assert f"two processes are {WORKER}" in caught.value.message
+    assert service.worker._sessions.keys() == {"first"} and first.connect().is_open
+    first.close()
+    assert second.connect().is_open
 
 
 @pytest.mark.parametrize("is_restarted", [True, False])

@@ -13,14 +13,15 @@ from thalweg._src.base import errors
 from thalweg._src.cluster.distributed import data_plane, handshake
 from thalweg._src.cluster.distributed.admission import State
 from thalweg._src.cluster.distributed.credentials import Credentials
-from thalweg._src.cluster.distributed.gate import Gate
+from thalweg._src.cluster.distributed.gate import Gate, listen
 from thalweg._src.cluster.distributed.handshake import Caller
 from thalweg._src.cluster.distributed.limits import TaskConnections
+from thalweg._src.cluster.distributed.refusals import Refusals
 
 TOKEN = Credentials(b"0123456789abcdef")
 PS, WORKER = "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:1"
 FOREVER = 3600.0
-HELLO = b"thalweg\1\1" + bytes(32)
+HELLO = b"thalweg\1\2" + bytes(32)
 STARTS = [b"", b"thalweg", HELLO, HELLO + b"\4\0\0li"]
 
 
@@ -36,8 +37,10 @@ class Opened:
     def __init__(self, stack, credentials=TOKEN, **limits):
         self._stack, self._passed = stack, queue.SimpleQueue()
         limits = TaskConnections(**{"header_seconds": FOREVER, **limits})
-        self.gate = Gate("127.0.0.1", PS, credentials, lambda *passed: self._passed.put(passed), limits)
+        self.gate = Gate("127.0.0.1", 0, PS, credentials, limits, Refusals(PS))
         stack.callback(self.gate.close)
+        self.calls = queue.SimpleQueue()
+        self.gate.start(lambda *passed: self._passed.put(passed), lambda *call: self.calls.put(call))
 
     def connect(self, use_tcp=True, content=b""):
         end = data_plane.connect(self.gate.unix_name, "127.0.0.1", self.gate.port, use_tcp)
@@ -112,7 +115,7 @@ def test_a_stranger_has_a_deadline(stack, content):
     opened.await_unproved(0)
 
 
-@pytest.mark.parametrize("content", [b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01", bytes(1 << 16)])
+@pytest.mark.parametrize("content", [b"thalwe!" + bytes(40), b"to whom it may concern" * 10])
 def test_another_protocol_is_closed_at_once(stack, content):
     opened = Opened(stack)
     end = opened.connect()
@@ -131,12 +134,12 @@ def test_a_client_with_another_token_is_refused(stack):
 
 def test_tls(stack, certificates):
     opened = Opened(stack, Credentials(tls=certificates("server")))
-    strangers = [opened.connect(content=content) for content in (b"", b"\x16\x03\x01\x02\x00\x01", b"\x16") * 10]
+    strangers = [opened.connect(content=content) for content in (b"", b"thalweg\x16\x03\x01\x02\x00\x01", b"thal") * 10]
     client, server, _ = opened.prove(opened.connect(), Credentials(tls=certificates("client")))
     client.sendall(b"to the server")
     assert server.recv(100) == b"to the server"
     opened.await_unproved(len(strangers))
-    assert is_closed(opened.connect(content=b"no TLS"))
+    assert is_closed(opened.connect(content=b"thalweg, and no TLS"))
 
 
 def test_a_gate_closes_its_ports_and_what_is_unproved(stack):
@@ -168,3 +171,48 @@ def test_when_there_are_too_many_files_a_stranger_makes_room(stack):
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
     opened.prove(client)
+
+
+@pytest.mark.parametrize("start", [b"PRI * HTTP/2.0", b"\x16\x03\x01"])
+def test_what_does_not_begin_as_the_data_plane_is_for_grpc(stack, start):
+    opened = Opened(stack)
+    client = opened.connect(content=start)
+    sock, group, address = opened.calls.get(timeout=60)
+    stack.enter_context(sock)
+    assert (group, address) == ("127.0.0.1", client.getsockname())
+    assert sock.recv(100) == start, "nothing of it was read"
+    opened.await_unproved(0)
+
+
+def test_another_port_for_the_data_plane(stack, monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    monkeypatch.setenv(data_plane.DATA_PORT, str(port))
+    opened = Opened(stack)
+    assert opened.gate.data_port == port != opened.gate.port
+    client = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
+    opened.prove(client)
+
+
+@pytest.mark.parametrize("text", ["many", "-1", "65536"])
+def test_a_port_that_is_none(monkeypatch, text):
+    monkeypatch.setenv(data_plane.DATA_PORT, text)
+    with pytest.raises(errors.InvalidArgumentError, match=f"DATA_PORT is '{text}', and not a port"):
+        data_plane.own_port()
+
+
+def test_a_refused_stranger_is_logged_once(stack, caplog):
+    opened = Opened(stack)
+    for _ in range(3):
+        with pytest.raises(errors.UnauthenticatedError):
+            opened.prove(opened.connect(), Credentials(b"another token, as long"))
+    opened.await_unproved(0)
+    (line,) = caplog.messages
+    assert line.startswith(f"{PS} refused a connection of 127.0.0.1:")
+    assert "has another token" in line
+
+
+def test_a_port_in_use_is_named(stack):
+    gate = Opened(stack).gate
+    with pytest.raises(errors.UnknownError, match=f"127.0.0.1:{gate.port}: Address already in use; another server"):
+        listen("127.0.0.1", gate.port)

@@ -34,12 +34,12 @@ def link(server):
         def connect():
             info = server._require().service.info
             address = server.server_def.cluster.job[0].tasks[0]
-            sock = data_plane.connect("", "localhost", info.data_port, use_tcp=True)
+            sock = data_plane.connect("", "localhost", server._require().port, use_tcp=True)
             ends.enter_context(sock)
             credentials = Credentials.find([address])
             proved = {"host": "localhost", "role": "link", "task": "other", "peer": info.task, "seconds": SECONDS}
             handshake.connect(sock, credentials, **proved)
-            data_plane.greet(sock, 1)
+            data_plane.greet(sock, data_plane.Greeting(1, 0, 0.0, "a test"))
             sock.settimeout(SECONDS)
             return sock
 
@@ -55,10 +55,10 @@ def is_closed(sock):
 
 
 def test_of_connections_that_do_not_prove_themselves_the_oldest_are_closed(server, link):
-    info = server._require().service.info
+    port = server._require().port
     with contextlib.ExitStack() as ends:
         idle = [
-            ends.enter_context(socket.create_connection(("localhost", info.data_port), timeout=SECONDS))
+            ends.enter_context(socket.create_connection(("localhost", port), timeout=SECONDS))
             for _ in range(TaskConnections().unproved_by_address + 3)
         ]
         assert all(is_closed(sock) for sock in idle[:3])

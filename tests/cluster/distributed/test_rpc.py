@@ -22,6 +22,10 @@ from thalweg._src.base import errors
 from thalweg._src.cluster.distributed import control, rpc
 from thalweg._src.cluster.distributed.authentication import channel
 from thalweg._src.cluster.distributed.credentials import TOKEN, Credentials
+from thalweg._src.cluster.distributed.data_plane import split_address
+from thalweg._src.cluster.distributed.gate import Gate
+from thalweg._src.cluster.distributed.limits import TaskConnections
+from thalweg._src.cluster.distributed.refusals import Refusals
 from thalweg._src.cluster.distributed.rpc import MASTER, WORKER, RpcServer, Stub
 
 PROTO = Path(control.__file__).with_suffix(".proto").read_text()
@@ -50,12 +54,28 @@ def serve():
 
         def start(answer):
             servicer = Servicer(answer)
-            server = RpcServer("127.0.0.1:0", {WORKER: servicer}, Credentials())
+            gate = Gate("127.0.0.1", 0, "task", Credentials(), TaskConnections(), Refusals("task"))
+            server = RpcServer(gate.port, {WORKER: servicer}, Credentials(), Refusals("task"))
             server.start()
             stack.callback(server.stop)
-            return servicer, stack.enter_context(contextlib.closing(Stub(f"127.0.0.1:{server.port}", Credentials())))
+            gate.start(lambda *_: None, server.take)
+            stack.callback(gate.close)
+            return servicer, stack.enter_context(contextlib.closing(Stub(f"127.0.0.1:{gate.port}", Credentials())))
 
         yield start
+
+
+@pytest.mark.parametrize(
+    "content", [b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01" * 10, bytes(1 << 16)]
+)
+def test_another_protocol_is_closed(serve, content):
+    _, stub = serve(lambda request: control.TaskInfo(task="a"))
+    host, port = split_address(stub.address)
+    with socket.create_connection((host, port), timeout=60) as stranger, contextlib.suppress(ConnectionError):
+        stranger.sendall(content)
+        while stranger.recv(1 << 16):
+            pass
+    assert stub.call(control.GetTaskRequest(), control.TaskInfo, 60).task == "a"
 
 
 def test_probes_see_a_server_and_its_services_and_need_no_token(monkeypatch):

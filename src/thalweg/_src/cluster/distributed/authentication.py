@@ -9,12 +9,13 @@ both proofs: a program of another user that listens at another port cannot pass 
 from __future__ import annotations
 
 import hmac
+import os
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Protocol
 
 from thalweg._src.base.errors import UnauthenticatedError, UnknownError
 from thalweg._src.cluster.distributed.credentials import (
@@ -26,8 +27,10 @@ from thalweg._src.cluster.distributed.credentials import (
     is_loopback,
     missing_token,
 )
-from thalweg._src.cluster.distributed.grpc_connections import GrpcConnections
 from thalweg._src.cluster.distributed.limits import TaskConnections
+
+# gRPC writes of connections that end to standard error, in terms of its own; errors of calls say the same.
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 PROVE = "/thalweg.Credentials/Prove"
 _HEALTH = "/grpc.health.v1.Health/Check"  # for orchestrators, which have no token
@@ -35,8 +38,6 @@ _CREDENTIAL, _NONCE, _PORT = "thalweg-credential-bin", "thalweg-nonce-bin", "tha
 _CLIENT, _SERVER = "control plane, client", "control plane, server"
 _MILLISECONDS = round(TaskConnections().header_seconds * 1000)
 _SERVER_OPTIONS = (
-    # Without it, a second server at the same port would take a part of the first one's connections.
-    ("grpc.so_reuseport", 0),
     ("grpc.max_allowed_incoming_connections", 1 << 12),
     ("grpc.max_concurrent_streams", 1 << 6),
     ("grpc.max_metadata_size", 1 << 13),
@@ -50,19 +51,34 @@ _SERVER_OPTIONS = (
 _OUTDATED = "the credential of the call is not of this server, or of an earlier run of it"
 
 
+class Connections(Protocol):
+    """What is told of the calls that the peers of a server make."""
+
+    def accept(self, peer: str) -> None:
+        """Takes a call of a peer that has proved itself."""
+
+    def ask(self, peer: str) -> None:
+        """Takes a call of a peer that everybody may make, and that proves nothing."""
+
+    def refuse(self, peer: str, reason: str) -> None:
+        """Takes a call of a peer that was refused."""
+
+
 def server(
     address: str,
+    port: int,
     credentials: Credentials,
     handlers: Sequence[Any],
     *,
     pool: ThreadPoolExecutor,
     max_message_bytes: int,
-    connections: GrpcConnections,
-) -> tuple[Any, int]:
-    """Returns a gRPC server that listens at an address once it is started, and its port.
+    connections: Connections,
+) -> Any:
+    """Returns a gRPC server that listens at an address once it is started.
 
     Args:
-        address: host and port; the port 0 stands for any free one.
+        address: what gRPC listens at, such as `unix:` with a path.
+        port: the port that clients connect to.
         credentials: what clients have to prove.
         handlers: the generic handlers of all calls.
         pool: the threads that run the calls.
@@ -71,21 +87,19 @@ def server(
     """
     import grpc
 
-    guard = _Guard(credentials, connections)
+    guard = _Guard(credentials, port, connections)
     grpc_server = grpc.server(pool, handlers, [guard], [*_size_options(max_message_bytes), *_SERVER_OPTIONS])
-    target = _target(address, credentials.tls)
     try:
         if credentials.tls is None:
-            port: int = grpc_server.add_insecure_port(target)
+            grpc_server.add_insecure_port(address)
         else:
             authority, key, certificate = _contents(credentials.tls)
             checked = grpc.ssl_server_credentials([(key, certificate)], authority, require_client_auth=True)
-            port = grpc_server.add_secure_port(target, checked)
+            grpc_server.add_secure_port(address, checked)
     except RuntimeError as error:
         grpc_server.stop(None)
         raise UnknownError(None, None, f"Could not start gRPC server at {address}: {error}") from None
-    guard.listens_at(port)
-    return grpc_server, port
+    return grpc_server
 
 
 def channel(
@@ -162,15 +176,12 @@ _AT_ONCE = _SameThread(1)
 class _Guard:
     """The interceptor of a server, which lets through calls with a valid credential."""
 
-    def __init__(self, credentials: Credentials, connections: GrpcConnections) -> None:
+    def __init__(self, credentials: Credentials, port: int, connections: Connections) -> None:
         self._credentials = credentials
         self._connections = connections
-        self._nonce = secrets.token_bytes(32)
-        self._valid: dict[bytes, bytes] = {}  # credentials by what the client connected to: this port, or unknown
-
-    def listens_at(self, port: int) -> None:
-        for accepted in (_port_bytes(0), _port_bytes(port)):
-            self._valid[accepted] = _credential(self._credentials, self._nonce, accepted)
+        self._nonce = nonce = secrets.token_bytes(32)
+        dialed = (_port_bytes(0), _port_bytes(port))  # what the client connected to: unknown, or this port
+        self._valid = {dialed_port: _credential(credentials, nonce, dialed_port) for dialed_port in dialed}
 
     def intercept_service(self, continuation: Callable[[Any], Any], details: Any) -> Any:
         sent = dict(details.invocation_metadata)
@@ -204,17 +215,17 @@ class _Guard:
         if port not in self._valid:
             return self._refuse("on loopback a port must be forwarded to a port of the same number, or TLS be used")
         proof = _proof(self._credentials, self._nonce, port, sent[_NONCE])
-        return _answer(proof, lambda peer: self._connections.call(peer, True))
+        return _answer(proof, self._connections.accept)
 
     def _accept(self, handler: Any) -> Any:
-        return _noted(handler, lambda peer: self._connections.call(peer, True))
+        return _noted(handler, self._connections.accept)
 
     def _refuse(self, text: str) -> Any:
         """Returns a handler that reads nothing and refuses."""
         import grpc
 
         def refuse(_: Any, context: Any) -> None:
-            self._connections.call(context.peer(), False)
+            self._connections.refuse(context.peer(), text)
             context.abort(grpc.StatusCode.UNAUTHENTICATED, text)
 
         refuse.experimental_thread_pool = _AT_ONCE  # type: ignore[attr-defined]

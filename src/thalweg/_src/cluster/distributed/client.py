@@ -27,7 +27,7 @@ from thalweg._src.cluster.distributed.frames import FrameKind
 from thalweg._src.cluster.distributed.link import Link, unreachable
 from thalweg._src.cluster.distributed.master import MasterSession
 from thalweg._src.cluster.distributed.peers import WAIT_SECONDS, SocketPeer, await_reply
-from thalweg._src.cluster.distributed.server import find_server
+from thalweg._src.cluster.distributed.server import GRPC, find_server
 from thalweg._src.compiler.place.placement import Placement
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.graphdef import to_graph_def
@@ -39,7 +39,6 @@ from thalweg._src.runtime.resources.devices import Device
 from thalweg._src.runtime.resources.step import Step
 from thalweg._src.runtime.session.session import BaseSession
 
-GRPC = "grpc://"
 _RESET_SECONDS = 60.0
 _START_SECONDS = 20.0
 _MARGIN = 2.0  # seconds longer than the calls that a master makes itself, so that its error arrives

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -29,7 +31,10 @@ _WINDOW_MB = 1024
 _HANDSHAKE_SECONDS = 10.0
 _LOSS_SECONDS = 2.0  # for a loss to be handled; what is ended by it is known much sooner
 _TRIM_SECONDS = 10.0
+_LOOK_SECONDS = 0.05
 LINK, CHANNEL = "link", "channel"
+_STARTED = time.time()  # about when this process started
+_log = logging.getLogger("thalweg")
 
 
 @dataclass(slots=True, eq=False)
@@ -64,32 +69,37 @@ class Endpoint:
 
     # -- connecting ---------------------------------------------------------------------------------------------------
 
-    def open_link(self, info: control.TaskInfo, host: str) -> Link:
-        """Returns the link to a task, connecting if there is none."""
+    def open_link(self, info: control.TaskInfo, address: str) -> Link:
+        """Returns the link to a task that gRPC reaches at an address, connecting if there is none."""
         with self._lock:
             link = self.links.get(info.task)
         if link is not None and link.is_open:
             return link
         self._supersede(info.task, lambda other: True)
-        return self._keep(self._link(self._connect(info, host, LINK), info.task, info.incarnation))
+        return self._keep(self._link(self._connect(info, address, LINK), info.task, info.incarnation))
 
-    def open_channel(self, info: control.TaskInfo, host: str, link: Link) -> Channel:
-        """Returns a new channel to a task."""
-        sock = self._connect(info, host, CHANNEL)
+    def open_channel(self, info: control.TaskInfo, address: str, link: Link) -> Channel:
+        """Returns a new channel to a task that gRPC reaches at an address."""
+        sock = self._connect(info, address, CHANNEL)
         sock.settimeout(None)
         connection = Connection(sock)
         connection.limit_sends(self._liveness.limit)
         link.attach(connection)
         return Channel(connection, link)
 
-    def _connect(self, info: control.TaskInfo, host: str, role: str) -> Any:
+    def _connect(self, info: control.TaskInfo, address: str, role: str) -> Any:
+        host, port = data_plane.split_address(address)
+        port = info.data_port or port
         try:
-            sock = data_plane.connect(info.unix_name, host, info.data_port, self.use_tcp)
+            sock = data_plane.connect(info.unix_name, host, port, self.use_tcp)
+            data_plane.keep_alive(sock, self._liveness.limit)
             return handshake.connect(
                 sock, self.credentials, host=host, role=role, task=self.name, peer=info.task, seconds=_HANDSHAKE_SECONDS
             )
         except OSError as error:
-            raise errors.UnavailableError(None, None, f"{info.task} cannot be reached: {error}") from None
+            why = f"{info.task} answers calls at {address}, but {host}, port {port}, its data port, cannot be reached"
+            hint = f"; open this port too, or start the task without {data_plane.DATA_PORT}" if info.data_port else ""
+            raise errors.UnavailableError(None, None, f"{why}: {error}{hint}") from None
 
     def _link(self, sock: Any, task: str, incarnation: int | None = None) -> Link:
         """Returns a link on a connection; if its other end opened it, without the incarnation that is expected."""
@@ -97,13 +107,15 @@ class Endpoint:
         # The other end opened this link, so it has given up those that it opened before, and those of an earlier
         # incarnation of it are over in any case. One that this task opened to the same incarnation stays: if both
         # opened one at the same time, each would otherwise close the one that the other end uses to send.
-        def close_older(theirs: int) -> None:
-            self._supersede(task, lambda other: other.is_accepted or other.incarnation != theirs)
+        def close_older(theirs: data_plane.Greeting) -> None:
+            self._refuse_second(task, _described(theirs, sock), theirs.incarnation)
+            self._supersede(task, lambda other: other.is_accepted or other.incarnation != theirs.incarnation)
 
+        mine = data_plane.Greeting(self.incarnation, 0, _STARTED, f"process {os.getpid()} of {socket.gethostname()}")
         try:
-            sock.settimeout(_HANDSHAKE_SECONDS)
+            sock.settimeout(max(_HANDSHAKE_SECONDS, self._liveness.limit + _LOSS_SECONDS))
             connection, greeting, mapped = data_plane.greet(
-                sock, self.incarnation, self.slab, close_older if incarnation is None else None
+                sock, mine, self.slab, close_older if incarnation is None else None
             )
             # The task was restarted after it was asked for its addresses: what it has answered is no longer true.
             if incarnation not in (None, greeting.incarnation):
@@ -111,12 +123,35 @@ class Endpoint:
         except (OSError, ConnectionLost, ValueError) as error:
             sock.close()
             raise errors.UnavailableError(None, None, f"{task} cannot be reached: {error}") from None
+        except errors.OpError:
+            sock.close()
+            raise
         connection.limit_sends(self._liveness.limit)
         slab = self.slab if mapped is not None else None
         limit = self.limits.value_bytes
         link = Link(connection, task, self.receiver, slab, mapped, limit, self._window, greeting.incarnation)
         link.is_accepted = incarnation is None
+        link.process = _described(greeting, sock)
         return link
+
+    def _refuse_second(self, task: str, process: str, incarnation: int) -> None:
+        """Refuses a process that says it is a task as which another process is connected."""
+        # The connections of a process that has ended are closed by its system, so one that was restarted finds none.
+        # If its machine was lost they are silent, until the limit after which a task counts as lost. What is heard of
+        # meanwhile is alive, and the one that comes second is refused, whichever was started first.
+        first = self.find(task)
+        if first is None or first.incarnation == incarnation:
+            return
+        heard = first.connection.received
+        while first.is_open and time.monotonic() - heard < self._liveness.limit:
+            if first.connection.received > heard:
+                text = (
+                    f"two processes are {task}: {first.process} is connected to {self.name}; {process} is refused. "
+                    "Each task of a cluster is one process: end one of the two, or start it as another task"
+                )
+                _log.warning(text)
+                raise errors.AlreadyExistsError(None, None, text)
+            first.gone.wait(_LOOK_SECONDS)
 
     def _supersede(self, task: str, is_over: Callable[[Link], bool]) -> None:
         """Closes links that a task has given up before it gets another one, and waits until their loss is handled.
@@ -134,6 +169,7 @@ class Endpoint:
 
         Returns a channel with the name of its other end; a link is kept here.
         """
+        data_plane.keep_alive(stream, self._liveness.limit)
         if caller.role == CHANNEL:
             return Connection(stream), caller.task
         self._keep(self._link(stream, caller.task))
@@ -219,3 +255,10 @@ class Endpoint:
             self._thread.join(timeout=5)
         if self.slab is not None:
             self.slab.close()
+
+
+def _described(greeting: data_plane.Greeting, sock: Any) -> str:
+    """Returns which process is at the other end of a socket."""
+    address = "" if sock.family == socket.AF_UNIX else f" at {sock.getpeername()[0]}"
+    started = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(greeting.started))
+    return f"{greeting.process}{address}, started at {started},"

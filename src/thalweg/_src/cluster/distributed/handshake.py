@@ -3,7 +3,7 @@
 The client sends a nonce with its role, its name and the name of the task that it expects; the server answers with a
 nonce. Then each end proves itself by a MAC of both messages, the client first, so that a stranger who connects receives
 nothing to try guesses of a token with. The MACs of the two ends differ, which makes a reflected one useless, and the
-nonces make a replayed one useless. With TLS, all of this is inside of it.
+nonces make a replayed one useless. With TLS, all of this is inside of it, after the name of the data plane.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from thalweg._src.base import errors
 from thalweg._src.cluster.distributed.credentials import Credentials, missing_token
 from thalweg._src.cluster.distributed.tls_socket import TlsSocket
 
-VERSION = 1
-_MAGIC = b"thalweg"
+VERSION = 2
+MAGIC = b"thalweg"
 _HELLO = struct.Struct("!7s?B32s")  # magic, whether there is a token, version, nonce
 _LENGTHS = struct.Struct("!3B")  # of role, task and peer
 _VERDICT = struct.Struct("!B32s")  # whether the server accepts, its MAC
 _USER = struct.Struct("iII")  # pid, uid and gid of the other end of an AF_UNIX socket
 _ACCEPTED, _WRONG_TOKEN, _WRONG_TASK = range(3)
 _CLIENT, _SERVER = "data plane, client", "data plane, server"
-_TLS_RECORD = b"\x16\x03"
+_TLS_RECORD = b"\x16"  # where the hello has whether there is a token
 
 Stream = socket.socket | TlsSocket
 T = TypeVar("T")
@@ -138,7 +138,7 @@ def accept(sock: socket.socket, credentials: Credentials, *, task: str, seconds:
 
 
 def _hello(credentials: Credentials) -> bytes:
-    return _HELLO.pack(_MAGIC, credentials.token is not None, VERSION, secrets.token_bytes(32))
+    return _HELLO.pack(MAGIC, credentials.token is not None, VERSION, secrets.token_bytes(32))
 
 
 def _split(names: bytes, lengths: bytes) -> list[str]:
@@ -215,8 +215,12 @@ class _Wire:
             if credentials.token is None:
                 self._check_user(self.socket)
             return
-        if host is None:  # files are read for those that send something
-            yield from self._when_ready(selectors.EVENT_READ, self.socket.recv, 1, socket.MSG_PEEK)
+        # The name of the data plane goes before TLS, since gRPC with TLS comes to the same port. A server reads the
+        # files only for those that have sent it.
+        if host is not None:
+            yield from self.send(MAGIC)
+        elif (yield from self.receive(len(MAGIC))) != MAGIC:
+            raise errors.UnauthenticatedError(None, None, f"{self.other} speaks another protocol")
         context = credentials.tls.context(is_server=host is None)
         wrapped = context.wrap_socket(self.socket, host is None, do_handshake_on_connect=False, server_hostname=host)
         self.socket = wrapped
@@ -243,10 +247,11 @@ class _Wire:
         return data
 
     def receive_hello(self) -> Steps[bytes]:
-        start = yield from self.receive(len(_MAGIC))
-        if start != _MAGIC:
-            what = "uses TLS, and this end does not" if start.startswith(_TLS_RECORD) else "speaks another protocol"
-            raise errors.UnauthenticatedError(None, None, f"{self.other} {what}")
+        start = yield from self.receive(len(MAGIC) + 1)
+        if not start.startswith(MAGIC):
+            raise errors.UnauthenticatedError(None, None, f"{self.other} speaks another protocol")
+        if start.endswith(_TLS_RECORD):
+            raise errors.UnauthenticatedError(None, None, f"{self.other} uses TLS, and this end does not")
         return start + (yield from self.receive(_HELLO.size - len(start)))
 
     def check_hello(self, hello: bytes, credentials: Credentials) -> None:

@@ -92,6 +92,7 @@ class Link:
         self._window_lock = threading.Lock()
         self.is_open = True
         self.is_accepted = False  # whether the other task opened it
+        self.process = ""  # that is at the other end, for errors
         self.why_closed = ""
         self.gone = threading.Event()  # its loss has been handled
         self._channels: weakref.WeakSet[Connection] = weakref.WeakSet()

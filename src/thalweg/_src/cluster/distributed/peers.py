@@ -38,6 +38,7 @@ _LATE_SECONDS = 3.0  # after which a call that may be made twice is made again
 _CHECK_SECONDS = 0.5  # between checks whether the caller still waits
 _RECONNECT_SECONDS = 2.0  # for a task that was lost, in a step that needs it
 _FIRST_REPORT_SECONDS, _REPORT_SECONDS = 5.0, 10.0  # until messages about a task that does not answer, and between them
+_KNOCK_SECONDS = 2.0  # for the call whose error says why
 
 
 class Reply(Protocol):
@@ -126,7 +127,7 @@ class SocketPeer:
         self.address = address
         self._endpoint = endpoint
         self.local_name = endpoint.name
-        self._host = split_address(address)[0]
+        split_address(address)  # an address without a port is an error now
         self.stub = Stub(address, endpoint.credentials)
         self._lock = threading.Lock()
         self._info: control.TaskInfo | None = None
@@ -160,7 +161,7 @@ class SocketPeer:
                     with contextlib.suppress(errors.UnavailableError):
                         self.info(min(_CHECK_SECONDS, left), wait_for_ready=True)
                         return
-                self.info(min(_ASK_SECONDS, max(seconds, 1.0)))  # without waiting: its error says what is wrong
+                self.info(min(_KNOCK_SECONDS, max(seconds, 1.0)))  # without waiting: its error says what is wrong
             except errors.UnavailableError as error:
                 if not caller_is_active():
                     raise errors.CancelledError(None, None, f"the caller has gone; {error.message}") from None
@@ -279,17 +280,22 @@ class SocketPeer:
         """Returns the open link to the task."""
         # Another link than the last may lead to a restarted task: its address, incarnation and channels are dropped
         # with the link. Without the lock, two steps would open two links, and one would close what the other has begun
-        # on the first.
+        # on the first. A link that the other task has opened is used as it is: this one may be unable to reach it.
         link = self._endpoint.find(self.task)
         if link is None or link is not self._link:
             with self._lock:
                 self._forget()
-                self.wait(_RECONNECT_SECONDS)
-                link = self._link = self._endpoint.open_link(self.info(), self._host)
+                link = self._endpoint.find(self.task)
+                if link is None:
+                    self.wait(_RECONNECT_SECONDS)
+                    link = self._endpoint.open_link(self.info(), self.address)
+                self._link = link
         return link
 
     def _forget(self) -> None:
-        """Drops what was known of the task before its link was lost: it may have been restarted."""
+        """Drops what was known of the task before its link was lost: it may have been restarted, at another address."""
+        if self._link is not None and not self._link.is_open:
+            self.stub.renew()
         self._info = None
         idle, self._idle = self._idle, []
         for channel in idle:
@@ -301,7 +307,7 @@ class SocketPeer:
 
     @property
     def incarnation(self) -> int:
-        return self.info().incarnation
+        return self.link().incarnation
 
     def push(self, step: int, key: str, value: Any) -> None:
         try:
@@ -326,7 +332,7 @@ class SocketPeer:
             # Atomic, as the append of `give_back` is: two steps never get the same channel.
             channel = self._idle.pop()
         except IndexError:
-            channel = self._endpoint.open_channel(self.info(), self._host, link)
+            channel = self._endpoint.open_channel(self.info(), self.address, link)
         try:
             channel.send(kind, request)
         except ConnectionLost as error:

@@ -7,7 +7,13 @@ answered.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import secrets
+import socket
+import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
@@ -17,14 +23,16 @@ from typing import Any, TypeVar
 from thalweg._src.base import errors
 from thalweg._src.cluster.distributed import authentication, control
 from thalweg._src.cluster.distributed.credentials import Credentials
-from thalweg._src.cluster.distributed.grpc_connections import GrpcConnections
+from thalweg._src.cluster.distributed.data_plane import abstract
 from thalweg._src.cluster.distributed.limits import Limits, TaskConnections
+from thalweg._src.cluster.distributed.refusals import Refusals
+from thalweg._src.cluster.distributed.relay import Relay
 
 Answer = TypeVar("Answer")
 MASTER, WORKER = "thalweg.v1.Master", "thalweg.v1.Worker"
 _THREADS = 64
 # A compilation may take minutes, so the time limits of calls are too long to notice a machine that has vanished: gRPC
-# asks it during each call. An idle channel is not asked: the links of the data plane notice the loss of a task.
+# asks it.
 _PING_MILLISECONDS = 4000  # without a message during a call, after which gRPC sends a PING
 _LOST_MILLISECONDS = 8000  # for the answer to a PING, and for a connection
 _CHANNEL_OPTIONS = (
@@ -34,9 +42,32 @@ _CHANNEL_OPTIONS = (
     ("grpc.keepalive_time_ms", _PING_MILLISECONDS),
     ("grpc.keepalive_timeout_ms", _LOST_MILLISECONDS),
     ("grpc.http2.ping_timeout_ms", _LOST_MILLISECONDS),
-    ("grpc.dns_min_time_between_resolutions_ms", 1000),  # a pod that is restarted has another address
+    # Also without a call: firewalls forget connections that are idle.
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.max_pings_without_data", 0),
+    # A task that is started again may have another address.
+    ("grpc.dns_min_time_between_resolutions_ms", 1000),
+    # A new channel has a connection of its own, since that of an old one may be lost without a sign.
+    ("grpc.use_local_subchannel_pool", 1),
 )
-_SILENT = "ping timeout"  # in the details of gRPC's error of a connection that its keepalive has ended
+# What gRPC's errors of connections contain, and what they mean; the first one counts.
+_REASONS = {
+    "ping timeout": f"nothing was heard of it for {_LOST_MILLISECONDS / 1000:g} seconds",
+    "Connection refused": "connection refused: nothing listens there",
+    "No route to host": "there is no route to the host",
+    "Network is unreachable": "there is no route to the host",
+    "lookup": "its name cannot be resolved",
+    "resol": "its name cannot be resolved",
+    "Deadline Exceeded": "no answer: the host is down, a firewall drops connections to this port, or the task is busy",
+    "imed out": "no answer: the host is down, or a firewall drops connections to this port",
+    "Trying to connect": "it is another kind of server",
+    "andshake": "the handshake of TLS failed, or only one end uses TLS",
+    "GOAWAY": "the connection was closed",
+    "closed": "the connection was closed",
+    "recvmsg": "the connection was closed",
+    "reset": "the connection was closed",
+    "Broken pipe": "the connection was closed",
+}
 # Steps go over channels, where nothing is repeated: an update must not be applied twice.
 _RETRY_POLICY = {
     "maxAttempts": 5,
@@ -80,9 +111,15 @@ class Stub:
 
     def __init__(self, address: str, credentials: Credentials) -> None:
         self.address = address
+        self._credentials = credentials
+        self.renew()
+
+    def renew(self) -> None:
+        """Makes later calls on a new connection, to what the name of the address stands for now."""
+        # The old channel ends with its last call: another thread may be in one.
         self._channel = authentication.channel(
-            address,
-            credentials,
+            self.address,
+            self._credentials,
             max_message_bytes=Limits.find().graph_bytes,
             options=[*_CHANNEL_OPTIONS, ("grpc.service_config", _service_config())],
         )
@@ -111,6 +148,11 @@ class Stub:
         self._channel.close()
 
 
+def _is_answer(error: Any) -> bool:
+    """Returns whether an error is one of the task, and not of the connection."""
+    return any(key == _NO_RETRY[0][0] for key, _ in error.trailing_metadata() or ())
+
+
 def _parsed(
     kind: type[Answer], content: bytes, error: Callable[[None, None, str], errors.OpError], what: str
 ) -> Answer:
@@ -131,8 +173,8 @@ def _error(error: Any, address: str) -> errors.OpError:
         text = (
             f"the task at {address} has no such call: all tasks of a cluster need the same release of Thalweg ({text})"
         )
-    elif code is grpc.StatusCode.UNAVAILABLE and _SILENT in text:
-        text = f"nothing was heard of it for {_LOST_MILLISECONDS / 1000:g} seconds"
+    elif code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED) and not _is_answer(error):
+        text = next((reason for sign, reason in _REASONS.items() if sign in text), text)
     kind = errors.exception_type_from_error_code(code.value[0])
     return kind(None, None, text)
 
@@ -148,33 +190,86 @@ class _Threads(ThreadPoolExecutor):
             return Future()
 
 
+class UnixSocket:
+    """The unix socket of a gRPC server; only this process can connect to it, or on some systems this user."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.mkdtemp(prefix="thalweg-")  # mode 0700
+        self._name = f"thalweg-{secrets.token_hex(16)}"
+        self._path = f"{self._folder}/grpc"
+        self.address = f"unix:{self._path}"
+        self._file = -1
+
+    def hide(self) -> None:
+        """Removes the path once a server listens; a killed process then leaves none behind."""
+        if sys.platform == "linux":  # the open file of a socket can be connected to
+            self._file = os.open(self._path, os.O_PATH | os.O_CLOEXEC)
+            self._remove()
+            self._path = f"/proc/self/fd/{self._file}"
+
+    def connect(self, number: int) -> socket.socket:
+        """Returns a connection to the server, whose name there ends in a slash and a number."""
+        sock = socket.socket(socket.AF_UNIX)
+        try:
+            sock.setblocking(False)  # a server that does not accept may not stop the relay
+            name = f"{self._folder}/{number}"
+            sock.bind(abstract(f"{self._name}/{number}") if self._file >= 0 else name)
+            sock.connect(self._path)
+            if self._file < 0:
+                os.unlink(name)
+            return sock
+        except OSError:
+            sock.close()
+            raise
+
+    def _remove(self) -> None:
+        with contextlib.suppress(OSError):
+            os.unlink(f"{self._folder}/grpc")
+        with contextlib.suppress(OSError):
+            os.rmdir(self._folder)
+
+    def close(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+        else:
+            self._remove()
+
+
 class RpcServer:
-    """Serves the calls of a task at an address, and gRPC's services for health and reflection.
+    """Serves the calls of a task, and gRPC's services for health and reflection, to connections of the gate.
 
     Args:
-      address: host and port; the port 0 stands for any free one.
+      port: that of the gate.
       servicers: for each service of control.proto, an object with a method for each call, from request to answer.
       credentials: those of this process.
+      refusals: takes the strangers that were refused.
     """
 
-    def __init__(self, address: str, servicers: Mapping[str, object], credentials: Credentials) -> None:
+    def __init__(
+        self, port: int, servicers: Mapping[str, object], credentials: Credentials, refusals: Refusals
+    ) -> None:
         import grpc
         from grpc_health.v1 import health, health_pb2_grpc
         from grpc_reflection.v1alpha import reflection
 
         self._threads = _Threads(_THREADS, thread_name_prefix="thalweg rpc")
-        self._connections = GrpcConnections(TaskConnections())
-        self._server, self.port = authentication.server(
-            address,
+        self._socket = UnixSocket()
+        self._relay = Relay(self._socket.connect, TaskConnections(), refusals)
+        self.take = self._relay.take
+        self._server = authentication.server(
+            self._socket.address,
+            port,
             credentials,
             [
-                grpc.method_handlers_generic_handler(name, _handlers(name, servicer, address))
+                grpc.method_handlers_generic_handler(name, _handlers(name, servicer, f"port {port}"))
                 for name, servicer in servicers.items()
             ],
             pool=self._threads,
             max_message_bytes=Limits.find().graph_bytes,
-            connections=self._connections,
+            connections=self._relay,
         )
+        self._socket.hide()
         self._health = health.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         self._services = ("", *servicers)  # the empty name is the whole server
@@ -186,12 +281,12 @@ class RpcServer:
         for service in self._services:
             self._health.set(service, HealthCheckResponse.SERVING)
         self._server.start()
-        self._connections.start(self.port)
 
     def stop(self) -> None:
         self._health.enter_graceful_shutdown()
-        self._connections.stop()
         self._server.stop(grace=None).wait(5)
+        self._relay.stop()
+        self._socket.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 

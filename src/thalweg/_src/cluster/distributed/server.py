@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import weakref
 from collections.abc import Collection
@@ -14,7 +15,7 @@ from thalweg._src.cluster.distributed import control
 from thalweg._src.cluster.distributed.cluster_spec import ClusterSpec
 from thalweg._src.cluster.distributed.collectives import TaskCollectives
 from thalweg._src.cluster.distributed.credentials import Credentials, is_loopback
-from thalweg._src.cluster.distributed.data_plane import split_address
+from thalweg._src.cluster.distributed.data_plane import is_own, joined, split_address
 from thalweg._src.cluster.distributed.endpoint import Endpoint
 from thalweg._src.cluster.distributed.gate import Gate
 from thalweg._src.cluster.distributed.handshake import Caller, Stream
@@ -22,11 +23,16 @@ from thalweg._src.cluster.distributed.limits import TaskConnections
 from thalweg._src.cluster.distributed.master import MasterSession, usable
 from thalweg._src.cluster.distributed.peers import WAIT_SECONDS, InProcessPeer, Peer, SocketPeer
 from thalweg._src.cluster.distributed.reach import Reach
+from thalweg._src.cluster.distributed.refusals import Refusals
 from thalweg._src.cluster.distributed.rpc import RpcServer
 from thalweg._src.cluster.distributed.task_service import TaskService
 from thalweg._src.cluster.distributed.worker import Worker
 
 PROTOCOLS = ("grpc", "inprocess")
+GRPC = "grpc://"
+_LOOPBACK = ("127.0.0.1", "::1")
+_ADDRESS_SECONDS = 2.0  # for the address of this task to answer
+_log = logging.getLogger("thalweg")
 _servers: dict[str, LocalTask] = {}  # by target
 _servers_lock = threading.Lock()
 
@@ -41,8 +47,14 @@ def tasks_of(cluster: ClusterDef) -> dict[str, str]:
 
 
 def find_server(target: str) -> LocalTask | None:
-    """Returns the task of a running server of this process by its target."""
-    return _servers.get(target)
+    """Returns the task of a running server of this process by its target, or by any address that it serves."""
+    server = _servers.get(target)
+    if server is not None or not target.startswith(GRPC):
+        return server
+    host, port = split_address(target.removeprefix(GRPC))
+    with _servers_lock:
+        servers = [server for server in _servers.values() if server.port == port]
+    return next((server for server in servers if server.serves(host)), None)
 
 
 @export("train.Server", "distribute.Server")
@@ -133,36 +145,45 @@ class LocalTask:
         self._is_local = server_def.protocol == "inprocess"
         self._is_started = False
         address = self._addresses[self.task]
-        host, port = split_address(address)
+        host, self.port = split_address(address)
+        port = self.port
         if self._is_local:
             self.target = f"inprocess://{address if port else f'{host}:{id(self)}'}"
             self._addresses[self.task] = self.target.removeprefix("inprocess://")
             return
-        credentials = Credentials.find([host])
-        loopback, everywhere = ("::1", "::") if ":" in host else ("127.0.0.1", "0.0.0.0")
-        bound = loopback if is_loopback(host) else everywhere
-        self._rpc = RpcServer(
-            f"[{bound}]:{port}" if ":" in bound else f"{bound}:{port}", self.service.servicers(), credentials
-        )
+        # A program may write localhost for its own task, and the addresses of the others.
+        others = (split_address(other)[0] for other in self._addresses.values())
+        exposed = next((other for other in (host, *others) if not is_loopback(other)), "")
+        credentials = Credentials.find([exposed or host])
+        refusals = Refusals(self.task)
+        self._host = host.lower()
+        self._bound = "" if exposed else "127.0.0.1" if self._host == "localhost" else self._host
+        self._gate = Gate(self._bound, port, self.task, credentials, TaskConnections(), refusals)
+        try:
+            self._rpc = RpcServer(self._gate.port, self.service.servicers(), credentials, refusals)
+        except BaseException:
+            self._gate.close()
+            raise
         self.service.endpoint = self._endpoint = Endpoint(self.task, self.service, credentials)
-        self.target = f"grpc://localhost:{self._rpc.port}"
-        self._addresses[self.task] = f"{host}:{self._rpc.port}"
-        self._bound = bound
+        self.port = self._gate.port
+        self.target = f"{GRPC}localhost:{self.port}"
+        self.address = self._addresses[self.task] = joined(host, self.port)
 
     def start(self) -> None:
         if self._is_started:
             return
         self._is_started = True
         if not self._is_local:
-            # Before calls are served, which tell others the port of the gate.
-            self._gate = Gate(self._bound, self.task, self._endpoint.credentials, self._take, TaskConnections())
             self.service.info = control.TaskInfo(
                 task=self.task,
                 incarnation=self._endpoint.incarnation,
                 unix_name=self._gate.unix_name,
-                data_port=self._gate.port,
+                data_port=self._gate.data_port,
             )
             self._rpc.start()
+            self._gate.start(self._take, self._rpc.take)
+            if not is_loopback(self._host) and not is_own(self._host):
+                self._check_address()
         with _servers_lock:
             _servers[self.target] = self
 
@@ -173,6 +194,29 @@ class LocalTask:
             return  # gone, or its greeting is wrong
         if channel is not None:
             self.service.answer(*channel)
+
+    def _check_address(self) -> None:
+        """Looks where the address of this task leads, which is none of this machine: perhaps to another process."""
+        peer = SocketPeer(self._endpoint, self.task, self.address)
+        try:
+            if peer.info(_ADDRESS_SECONDS).incarnation == self._endpoint.incarnation:
+                return
+        except errors.OpError as error:
+            text = "the cluster's list has %s for %s, which is no address of this machine: %s"
+            _log.warning(text, self.address, self.task, error.message)
+            return
+        finally:
+            peer.close()
+        self.stop()
+        text = f"another process is {self.task}, at {self.address}, which is no address of this machine"
+        raise errors.AlreadyExistsError(None, None, text)
+
+    def serves(self, host: str) -> bool:
+        """Returns whether connections to a host, at the port of this server, reach it."""
+        name = host.lower()
+        if name in (self._host, self._bound) or (is_loopback(name) and self._bound in ("", *_LOOPBACK)):
+            return True
+        return not self._bound and is_own(host)
 
     # -- sessions -----------------------------------------------------------------------------------------------------
 
@@ -231,9 +275,8 @@ class LocalTask:
         self.worker.close()
         if self._is_local:
             return
+        self._gate.close()
         self._rpc.stop()
-        if self._is_started:
-            self._gate.close()
         for peer in self._peers.values():
             peer.close()
         self._endpoint.close()

@@ -8,11 +8,11 @@ from typing import Any
 
 from thalweg._src.base import errors
 from thalweg._src.base.formats.message_types import Message
-from thalweg._src.cluster.distributed.grpc_connections import GrpcConnections
 from thalweg._src.deploy.saved_model.signatures import CLASSIFY_METHOD_NAME, REGRESS_METHOD_NAME
 from thalweg._src.deploy.serving.access import Access, missing_token
 from thalweg._src.deploy.serving.config import models_of
 from thalweg._src.deploy.serving.event_loop import EventLoop
+from thalweg._src.deploy.serving.grpc_connections import GrpcConnections
 from thalweg._src.deploy.serving.inference import examples_of, inputs_of, prediction
 from thalweg._src.deploy.serving.limits import BytesInFlight, Endpoint
 from thalweg._src.deploy.serving.manager import Spec

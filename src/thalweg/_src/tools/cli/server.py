@@ -27,10 +27,10 @@ def serve(config: ClusterConfig) -> int:
     except (OpError, ValueError) as error:
         click.echo(f"thalweg: the server cannot start: {error}", err=True)
         return 1
-    task, target = server.server_def, server.target
+    task = server.server_def
     devices = ", ".join(device.name.rpartition("device:")[2] for device in list_local_devices())
     address = config.cluster.task_address(task.job_name, task.task_index)
-    click.echo(f"{task.job_name} {task.task_index} serves {target} (address {address}, devices {devices})")
+    click.echo(f"{task.job_name} {task.task_index} serves grpc://{address} (devices {devices})")
     sys.stdout.flush()
     select.select([signals], [], [])
     status = 128 + signal.SIGINT if os.read(signals, 1)[0] == signal.SIGINT else 0

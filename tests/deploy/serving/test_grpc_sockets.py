@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from thalweg._src.cluster.distributed.grpc_connections import GrpcConnections, Link, links_of, shut_down
 from thalweg._src.cluster.distributed.limits import TaskConnections as Limits
+from thalweg._src.deploy.serving.grpc_connections import GrpcConnections, Link, links_of, shut_down
 
 LINKS = [Link(("127.0.0.1", 1000 + number), number, number) for number in range(10)]
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sockets are told apart by their inodes")
