@@ -197,13 +197,17 @@ class UnixSocket:
         self._folder = tempfile.mkdtemp(prefix="thalweg-")  # mode 0700
         self._name = f"thalweg-{secrets.token_hex(16)}"
         self._path = f"{self._folder}/grpc"
-        self.address = f"unix:{self._path}"
         self._file = -1
+        if sys.platform == "linux":  # where a path of a socket has 107 bytes at most
+            self._file = os.open(self._folder, os.O_PATH | os.O_CLOEXEC)
+            self._path = f"/proc/self/fd/{self._file}/grpc"
+        self.address = f"unix:{self._path}"
 
     def hide(self) -> None:
         """Removes the path once a server listens; a killed process then leaves none behind."""
-        if sys.platform == "linux":  # the open file of a socket can be connected to
-            self._file = os.open(self._path, os.O_PATH | os.O_CLOEXEC)
+        if self._file >= 0:  # the open file of a socket can be connected to
+            folder, self._file = self._file, os.open(self._path, os.O_PATH | os.O_CLOEXEC)
+            os.close(folder)
             self._remove()
             self._path = f"/proc/self/fd/{self._file}"
 
@@ -232,8 +236,7 @@ class UnixSocket:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
-        else:
-            self._remove()
+        self._remove()
 
 
 class RpcServer:
@@ -257,19 +260,25 @@ class RpcServer:
         self._socket = UnixSocket()
         self._relay = Relay(self._socket.connect, TaskConnections(), refusals)
         self.take = self._relay.take
-        self._server = authentication.server(
-            self._socket.address,
-            port,
-            credentials,
-            [
-                grpc.method_handlers_generic_handler(name, _handlers(name, servicer, f"port {port}"))
-                for name, servicer in servicers.items()
-            ],
-            pool=self._threads,
-            max_message_bytes=Limits.find().graph_bytes,
-            connections=self._relay,
-        )
-        self._socket.hide()
+        handlers = [
+            grpc.method_handlers_generic_handler(name, _handlers(name, servicer, f"port {port}"))
+            for name, servicer in servicers.items()
+        ]
+        try:
+            self._server = authentication.server(
+                self._socket.address,
+                port,
+                credentials,
+                handlers,
+                pool=self._threads,
+                max_message_bytes=Limits.find().graph_bytes,
+                connections=self._relay,
+            )
+            self._socket.hide()
+        except BaseException:
+            self._relay.stop()
+            self._socket.close()
+            raise
         self._health = health.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         self._services = ("", *servicers)  # the empty name is the whole server
