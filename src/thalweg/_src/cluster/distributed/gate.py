@@ -198,7 +198,7 @@ class Gate:
                 self._hand_on(*proved.value)
         except Exception as error:  # refused, or gone; its end of the handshake says why
             if isinstance(error, errors.UnauthenticatedError | errors.FailedPreconditionError):
-                self._refusals.log(_name(unproved), error.message)
+                self._refusals.log(_name(unproved), error.message.partition("\n")[0])
             self._end(unproved)
 
     def _hand_on(self, stream: Stream, caller: Caller) -> None:
