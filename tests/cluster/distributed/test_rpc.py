@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import socket
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -263,3 +264,60 @@ def test_a_call_ends_when_its_task_is_stopped():
     finally:
         process.send_signal(signal.SIGCONT)
         children.end(process)
+
+
+def _another_server(sock):
+    while True:
+        connection, _ = sock.accept()
+        connection.recv(1 << 16)
+        connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        connection.close()
+
+
+def _closes(sock):
+    while True:
+        sock.accept()[0].close()
+
+
+@pytest.mark.parametrize(
+    ("behave", "text"),
+    [
+        (None, "connection refused: nothing listens there"),
+        (_another_server, "it is another kind of server"),
+        (_closes, "the connection was closed"),
+        (lambda sock: None, "no answer: the host is down, a firewall drops connections to this port"),
+    ],
+)
+def test_errors_of_connections_are_not_those_of_grpc(behave, text):
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        address = f"127.0.0.1:{sock.getsockname()[1]}"
+        if behave is None:
+            sock.close()
+        else:
+            threading.Thread(target=_until_closed, args=(behave, sock), daemon=True).start()
+        with contextlib.closing(Stub(address, Credentials())) as stub:
+            with pytest.raises((errors.UnavailableError, errors.DeadlineExceededError)) as caught:
+                stub.call(control.GetTaskRequest(), control.TaskInfo, 1.0)
+        with contextlib.suppress(OSError):
+            sock.shutdown(socket.SHUT_RDWR)
+    assert caught.value.message.startswith(text)
+
+
+def _until_closed(behave, sock):
+    with contextlib.suppress(OSError):
+        behave(sock)
+
+
+def test_the_host_of_an_address_that_has_no_name_is_said(serve):
+    with contextlib.closing(Stub("no.such.host.invalid:1", Credentials())) as stub:
+        with pytest.raises(errors.UnavailableError, match="its name cannot be resolved"):
+            stub.call(control.GetTaskRequest(), control.TaskInfo, 60)
+
+
+def test_an_error_of_the_task_keeps_its_words(serve):
+    def answer(request):
+        raise errors.UnavailableError(None, None, "the connection of my friend was reset")
+
+    _, stub = serve(answer)
+    with pytest.raises(errors.UnavailableError, match="the connection of my friend was reset"):
+        stub.call(control.GetTaskRequest(), control.TaskInfo, 60)
