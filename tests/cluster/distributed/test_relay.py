@@ -67,7 +67,8 @@ def test_bytes_pass_in_both_directions_whoever_reads_late(start):
     client, server, _ = start().connect()
     contents = os.urandom(1 << 24), os.urandom(1 << 24)  # more than all buffers on the way
     senders = [
-        threading.Thread(target=sock.sendall, args=(content,)) for sock, content in zip((client, server), contents)
+        threading.Thread(target=sock.sendall, args=(content,))
+        for sock, content in zip((client, server), contents, strict=True)
     ]
     for sender in senders:
         sender.start()

@@ -295,9 +295,9 @@ def test_errors_of_connections_are_not_those_of_grpc(behave, text):
             sock.close()
         else:
             threading.Thread(target=_until_closed, args=(behave, sock), daemon=True).start()
-        with contextlib.closing(Stub(address, Credentials())) as stub:
-            with pytest.raises((errors.UnavailableError, errors.DeadlineExceededError)) as caught:
-                stub.call(control.GetTaskRequest(), control.TaskInfo, 1.0)
+        kinds = (errors.UnavailableError, errors.DeadlineExceededError)
+        with contextlib.closing(Stub(address, Credentials())) as stub, pytest.raises(kinds) as caught:
+            stub.call(control.GetTaskRequest(), control.TaskInfo, 1.0)
         with contextlib.suppress(OSError):
             sock.shutdown(socket.SHUT_RDWR)
     assert caught.value.message.startswith(text)
@@ -309,9 +309,9 @@ def _until_closed(behave, sock):
 
 
 def test_the_host_of_an_address_that_has_no_name_is_said(serve):
-    with contextlib.closing(Stub("no.such.host.invalid:1", Credentials())) as stub:
-        with pytest.raises(errors.UnavailableError, match="its name cannot be resolved"):
-            stub.call(control.GetTaskRequest(), control.TaskInfo, 60)
+    unresolved = pytest.raises(errors.UnavailableError, match="its name cannot be resolved")
+    with contextlib.closing(Stub("no.such.host.invalid:1", Credentials())) as stub, unresolved:
+        stub.call(control.GetTaskRequest(), control.TaskInfo, 60)
 
 
 def test_an_error_of_the_task_keeps_its_words(serve):
