@@ -10,14 +10,15 @@ import pytest
 import thalweg as tf
 from tests.cluster.distributed.clusters import Cluster
 from thalweg._src.runtime.resources import replica_group
+from thalweg._src.runtime.resources.step import Step
 
 
 @pytest.fixture
 def start_cluster():
     started = []
 
-    def start(**jobs):
-        started.append(Cluster("inprocess", **jobs))
+    def start(transport="inprocess", **jobs):
+        started.append(Cluster(transport, **jobs))
         return started[-1]
 
     yield start
@@ -290,6 +291,67 @@ def test_what_was_computed_before_a_chief_came_back_is_dropped(start_cluster, tm
     assert losses[0][0] == 4
     by_step = dict(enumerate((loss for _, loss in losses), 4))
     assert by_step == {step: loss for step, loss in whole.items() if step >= 4}
+
+
+class Between(tf.train.SessionRunHook):
+    """Calls a function before the run of a step, once."""
+
+    def __init__(self, step, call):
+        self._step, self._call = step, call
+
+    def before_run(self, run_context):
+        if self._call is not None and run_context.session.run(tf.train.get_global_step()) == self._step:
+            call, self._call = self._call, None
+            call()
+
+
+def test_a_chief_that_was_cut_off_changes_no_loss(start_cluster, caplog, tmp_path):
+    cluster = start_cluster(ps=2, worker=2)
+    whole = together(*(lambda i=i: Replica(cluster, i, 2).run(12) for i in range(2)))[0]
+    cluster = start_cluster("sockets", ps=2, worker=2)
+
+    def pull():
+        for link in list(cluster.servers["worker", 0]._require().service.endpoint.links.values()):
+            link.close("the cable was pulled")
+
+    saved = {"checkpoint_dir": str(tmp_path), "save_checkpoint_secs": None, "save_checkpoint_steps": 4}
+    chief, worker = (Replica(cluster, index, 2) for index in range(2))
+    with chief.graph.as_default():
+        cuts = [Between(6, pull), Between(9, pull)]
+    steps, losses = [], {}
+
+    def lead():
+        with chief.graph.as_default(), chief.session(12, hooks=cuts, **saved) as session:
+            while not session.should_stop():
+                step, loss, _ = session.run([chief.step, chief.loss, chief.train])
+                steps.append(int(step))
+                losses[int(step)] = float(loss)
+
+    together(lead, lambda: worker.run(12))
+    assert losses == whole and steps == sorted(steps)
+    assert len([r for r in caplog.records if "the session is lost" in r.getMessage()]) == 2
+
+
+def test_an_update_of_a_round_that_was_interrupted_is_undone(start_cluster, caplog, tmp_path):
+    """Some variables may have it, and others not."""
+    cluster = start_cluster(ps=1, worker=1)
+    replica = Replica(cluster, 0, 1)
+    saved = {"checkpoint_dir": str(tmp_path), "save_checkpoint_secs": None, "save_checkpoint_steps": 4}
+
+    def interrupt():
+        resources = cluster.servers["ps", 0]._require().worker._resources._default
+        (group,) = (value for (kind, _), value in resources.items() if kind == "replica_group")
+        with group.lock:
+            group._updating = step = Step()
+        group._abandon(step)
+        raise tf.errors.UnavailableError(None, None, "gone")
+
+    with replica.graph.as_default():
+        hooks = [Between(6, interrupt)]
+    losses = replica.run(9, hooks=hooks, **saved)
+    (line,) = (r.getMessage() for r in caplog.records if "the state was" in r.getMessage())
+    assert line.endswith("global step 6 -> 4 (an update was interrupted)")
+    assert len(losses) == 6 + 5  # by rounds, whose numbers never go back
 
 
 def test_a_program_with_a_supervisor(start_cluster):

@@ -151,7 +151,10 @@ VALID: dict[str, Call] = {
     "_ReplicaGroupRound": ((_REPLICAS, longs(3)), {}),
     "_ReplicaGroupArrive": ((_REPLICAS, longs(3)), {"replica": 1}),
     "_ReplicaGroupJoin": ((_handle("replica_group", True),), {"replica": 1}),
-    **{f"_ReplicaGroup{what}": ((_REPLICAS,), {}) for what in ("Cancel", "Pause", "Resume", "Stop", "Take")},
+    **{
+        f"_ReplicaGroup{what}": ((_REPLICAS,), {})
+        for what in ("Cancel", "Interrupted", "Pause", "Resume", "Stop", "Take")
+    },
     "ConsumeMutexLock": ((_handle("lock"),), {}),
     "_BeginTransaction": ((_handle("mutex"),), {"variables": []}),
     "_PrepareTransaction": ((_handle("transaction"),), {}),

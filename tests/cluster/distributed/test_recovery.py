@@ -1,13 +1,17 @@
 """Recovery of monitored sessions from lost tasks: what is restored, what stays, and what the log says."""
 
 import logging
+import re
+import signal
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
 import thalweg as tf
-from tests.cluster.distributed.clusters import Cluster
+from tests.cluster.distributed.clusters import Cluster, addresses, processes
+from thalweg._src.cluster.distributed import endpoint
 from thalweg._src.training import session_layers
 
 PS = "/job:ps/replica:0/task:0"
@@ -17,6 +21,14 @@ PS = "/job:ps/replica:0/task:0"
 def cluster():
     """A parameter server and a worker, over sockets."""
     made = Cluster("sockets", ps=1, worker=1)
+    yield made
+    tf.summary.FileWriterCache.clear()
+    made.stop()
+
+
+@pytest.fixture
+def two_workers():
+    made = Cluster("sockets", ps=1, worker=2)
     yield made
     tf.summary.FileWriterCache.clear()
     made.stop()
@@ -71,6 +83,160 @@ def test_a_restarted_parameter_server_is_restored(cluster, lines, tmp_path, asyn
     assert len(lines("the session is lost")) == len(lines("training continues in a new session")) == 1
     assert PS in lines("the session is lost")[0]
     assert not lines("does not increase")
+
+
+def pull(cluster, job, index, other=PS):
+    """Ends the connections between two tasks, as a network does that fails."""
+    cluster.servers[job, index]._require().service.endpoint.links[other].close("the cable was pulled")
+
+
+def trainer(cluster, folder=None, index=0, container="", **options):
+    """Returns a monitored session of a worker, and what it runs: it adds one to a variable and to the global step."""
+    setter = tf.train.replica_device_setter(ps_tasks=1, worker_device=f"/job:worker/task:{index}")
+    with tf.Graph().as_default(), tf.device(setter), tf.container(container):
+        step = tf.train.get_or_create_global_step()
+        count = tf.get_variable("count", [], initializer=tf.zeros_initializer())
+        update = tf.group(count.assign_add(1.0), tf.assign_add(step, 1))
+        session = tf.train.MonitoredTrainingSession(
+            cluster.target("worker", index),
+            index == 0,
+            None if folder is None else str(folder),
+            config=tf.ConfigProto(device_filters=["/job:ps", f"/job:worker/task:{index}"]),
+            save_checkpoint_steps=4,
+            save_summaries_steps=None,
+            log_step_count_steps=None,
+            **options,
+        )
+
+    def run(times=1):
+        for _ in range(times):
+            session.run([update, step])
+        return [
+            int(value) for value in session.run_step_fn(lambda step_context: step_context.session.run([step, count]))
+        ]
+
+    return session, run
+
+
+@pytest.mark.parametrize("saves", [True, False])
+def test_a_chief_that_was_cut_off_undoes_nothing(two_workers, lines, tmp_path, saves):
+    cluster = two_workers
+    chief, run = trainer(cluster, tmp_path if saves else None)
+    worker, work = trainer(cluster, index=1)
+    with worker, chief:
+        assert run(6) == [6, 6] and work(1) == [7, 7]
+        for steps in (8, 9):
+            pull(cluster, "worker", 0)
+            assert run(1) == [steps, steps]
+        assert work(1) == [10, 10]
+    assert len(lines("the session is lost")) == 2 and not lines("the state was")
+
+
+def test_a_chief_that_hears_nothing_for_long_undoes_nothing(lines, tmp_path, monkeypatch):
+    monkeypatch.setenv(endpoint.LOST_AFTER, "1")
+    spec = addresses(ps=1, worker=1)
+    with processes(spec, ["ps"]) as started, tf.train.Server(spec, "worker", 0) as server:
+        cluster = SimpleNamespace(target=lambda job, index: server.target)
+        session, run = trainer(cluster, tmp_path)
+        with session:
+            assert run(6) == [6, 6]
+            started["ps", 0].send_signal(signal.SIGSTOP)
+            timer = threading.Timer(2.0, started["ps", 0].send_signal, [signal.SIGCONT])
+            timer.start()
+            step, count = run(1)
+            timer.join()
+            assert step == count in (7, 8)  # the update of the step that was interrupted may have been applied
+    tf.summary.FileWriterCache.clear()
+    assert "nothing was heard" in lines("the session is lost")[0] and not lines("the state was")
+
+
+@pytest.mark.parametrize("cut", ["nobody", "chief", "worker"])
+def test_every_worker_says_that_a_restarted_parameter_server_was_restored(two_workers, lines, tmp_path, cut):
+    cluster = two_workers
+    chief, run = trainer(cluster, tmp_path)
+    worker, work = trainer(cluster, index=1)
+    with worker, chief:
+        assert run(6) == [6, 6] and work(1) == [7, 7]
+        if cut != "nobody":
+            pull(cluster, "worker", int(cut == "worker"))
+        cluster.servers["ps", 0].stop()
+        cluster.start("ps", 0)
+        assert run(1) == [5, 5]  # the checkpoint has step 4
+        assert work(2) == [7, 7]
+        pull(cluster, "worker", 0)
+        assert run(1) == [8, 8]
+    why = f" (the variables of {PS} were lost, as by a restart)"
+    assert lines("the state was") == [
+        f"the state was restored from {tmp_path}/model.ckpt-4: global step 6 -> 4{why}",
+        f"the state was restored: global step 7 -> 5{why}",
+    ]
+
+
+def test_workers_say_that_a_new_chief_has_restored(two_workers, lines, tmp_path):
+    """Their own sessions go on."""
+    cluster = two_workers
+    chief, run = trainer(cluster, tmp_path)
+    worker, work = trainer(cluster, index=1)
+    with worker:
+        assert run(5) == [5, 5] and work(3) == [8, 8]
+        chief._sess.close()  # without its last checkpoint
+        chief, run = trainer(cluster, tmp_path)
+        with chief:
+            assert work(2) == [6, 6]
+            assert run(1) == [7, 7]
+    by_chief, by_worker = lines("the state was")
+    assert by_chief == (
+        f"the state was restored from {tmp_path}/model.ckpt-4: global step 8 -> 4 "
+        "(a chief that starts begins with the latest checkpoint)"
+    )
+    assert re.fullmatch("the state was restored: global step [78] -> [456]", by_worker)  # read beside the update
+
+
+def test_variables_that_are_not_there_are_restored(two_workers, lines, tmp_path):
+    cluster = two_workers
+    chief, run = trainer(cluster, tmp_path, container="apart")
+    with chief:
+        assert run(6) == [6, 6]
+        tf.Session.reset(cluster.target("worker", 1), ["apart"], tf.ConfigProto(device_filters=["/job:ps"]))
+        pull(cluster, "worker", 0)
+        assert run(1) == [5, 5]
+    (line,) = lines("the state was")
+    assert "global step 6 -> 4 (Variables not initialized: " in line and "count" in line
+
+
+def test_without_a_checkpoint_training_starts_over_where_variables_were_lost(two_workers, lines):
+    cluster = two_workers
+    chief, run = trainer(cluster)
+    with chief:
+        assert run(6) == [6, 6]
+        cluster.servers["ps", 0].stop()
+        cluster.start("ps", 0)
+        assert run(1) == [1, 1]
+    (line,) = lines("the state was")
+    assert line.startswith(f"the state was initialized again: global step 6 -> 0 (the variables of {PS} were lost")
+
+
+def test_what_was_restored_by_halves_is_restored_again(two_workers, lines, tmp_path):
+    """Although all variables are initialized then, and no task was restarted since."""
+    cluster = two_workers
+    restored = []
+
+    class Failing(tf.train.Saver):
+        def restore(self, sess, save_path):
+            super().restore(sess, save_path)
+            restored.append(save_path)
+            if len(restored) == 1:
+                raise tf.errors.UnavailableError(None, None, "gone")
+
+    chief, run = trainer(
+        cluster, tmp_path, scaffold=tf.train.Scaffold(saver=Failing(allow_empty=True, defer_build=True))
+    )
+    with chief:
+        assert run(6) == [6, 6]
+        cluster.servers["ps", 0].stop()
+        cluster.start("ps", 0)
+        assert run(1) == [5, 5]
+    assert len(restored) == 2 and len(lines("the state was")) == 1
 
 
 def test_a_session_that_is_lost_while_it_is_created_leaves_queues_open(cluster):

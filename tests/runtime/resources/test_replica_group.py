@@ -186,6 +186,25 @@ def test_a_pause_does_not_wait_for_a_chief_that_was_lost():
     assert paused.outcome == ()
 
 
+def test_an_update_is_interrupted_by_the_loss_of_its_chief():
+    group = started(1)
+    taken = Waiting(group.take)
+    taken.cancel()  # before it has begun
+    assert not group.is_interrupted
+    for number in range(2):
+        taken = Waiting(group.take)
+        Waiting(group.arrive, 0, group.round)
+        assert taken.outcome == group.round and group.is_interrupted  # a chief that asks is another one
+        if number == 0:
+            group.open(group.round + 1)
+            taken.cancel()  # after the update
+            assert not group.is_interrupted
+    taken.cancel()
+    assert group.is_interrupted
+    group.open(group.start(0))
+    assert not group.is_interrupted
+
+
 def test_a_new_chief_ends_the_pause_of_a_lost_one():
     group = started(1)
     Waiting(group.pause)

@@ -21,6 +21,7 @@ from thalweg._src.training.session_layers import CoordinatedSession, HookedSessi
 from thalweg._src.training.session_manager import PREEMPTION_ERRORS
 from thalweg._src.training.session_run_hook import SessionRunHook
 from thalweg._src.training.sync_replicas import require_chief
+from thalweg._src.training.training_state import TrainingState
 
 
 class _CoordinatedCreator(SessionCreator):
@@ -37,15 +38,18 @@ class _CoordinatedCreator(SessionCreator):
         self._hooks = hooks
         self._should_recover = should_recover
         self._stop_grace_period_secs = stop_grace_period_secs
+        self._state = TrainingState()
         self.tf_sess: Any = None
         self.coord: Coordinator | None = None
 
     def create_session(self) -> CoordinatedSession:
-        self.tf_sess = session = self._creator.create_session()
+        with self._state.creates():
+            self.tf_sess = session = self._creator.create_session()
         self.coord = coord = Coordinator(clean_stop_exception_types=[])
         if self._should_recover:
             coord.recover_from(*PREEMPTION_ERRORS)
-        coordinated = CoordinatedSession(HookedSession(session, self._hooks), coord, self._stop_grace_period_secs)
+        hooked = HookedSession(session, self._hooks, self._state)
+        coordinated = CoordinatedSession(hooked, coord, self._stop_grace_period_secs)
         try:
             if get_collection(GraphKeys.QUEUE_RUNNERS):
                 start_queue_runners(sess=session, coord=coord)

@@ -12,6 +12,7 @@ from thalweg._src.base.config import RunMetadata, RunOptions
 from thalweg._src.training.input.coordinator import Coordinator
 from thalweg._src.training.session_manager import PREEMPTION_ERRORS
 from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
+from thalweg._src.training.training_state import TrainingState, fetched_step, step_tensors
 from thalweg._src.training.variables.sessions import SessionLike
 
 _GIVE_UP_SECONDS = 7200.0  # without a session, as long as workers wait for the chief by default
@@ -89,9 +90,10 @@ class Layer:
 class HookedSession(Layer):
     """Calls hooks around each run, and adds their fetches and feeds."""
 
-    def __init__(self, sess: Any, hooks: Sequence[SessionRunHook]) -> None:
+    def __init__(self, sess: Any, hooks: Sequence[SessionRunHook], state: TrainingState) -> None:
         super().__init__(sess)
         self._hooks = hooks
+        self._state, self._steps = state, step_tensors(sess.graph)
         self._should_stop = False
 
     def _check_stop(self) -> bool:
@@ -124,8 +126,11 @@ class HookedSession(Layer):
             if request.options is not None:
                 _merge_options(options, request.options)
                 plain = False
-        all_feeds = _with_feeds_of_user(feeds, feed_dict)
+        all_feeds, before = _with_feeds_of_user(feeds, feed_dict), self._state.step
         values = self._sess.run(asked, all_feeds, None if plain else options, run_metadata)
+        step = fetched_step(asked, values, self._steps)
+        if step is not None:
+            self._state.saw(step, before)
         for hook in self._hooks:
             hook.after_run(context, SessionRunValues(values.get(hook), options, run_metadata))
         self._should_stop = self._should_stop or context.stop_requested

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import textwrap
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -20,6 +22,7 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.runtime.session.session import Session
 from thalweg._src.training.checkpoint.saver import Saver
 from thalweg._src.training.checkpoint.state import check_checkpoint, deletable_checkpoints, get_checkpoint_state
+from thalweg._src.training.training_state import INTERRUPTIONS, TrainingState, current_state, read_global_step, report
 
 Ready = tuple[bool, str | None]  # whether it is ready, and if not, why
 PREEMPTION_ERRORS = (errors.AbortedError, errors.UnavailableError)  # a new session may succeed
@@ -68,13 +71,22 @@ class SessionManager:
         init_feed_dict: dict[Any, Any] | None = None,
         init_fn: Callable[[Any], Any] | None = None,
     ) -> Session:
-        """Returns a session that is ready: restored if there is a checkpoint, initialized otherwise."""
+        """Returns a session that is ready: restored if there is a checkpoint, initialized otherwise.
+
+        If it replaces a lost one of a monitored session, and no task has lost variables, these stay as they are.
+        """
         session = Session(master, graph=self._graph, config=config)
+        state = current_state() or TrainingState()
         with _closed_on_failure(session):
-            restored = self._restore(
-                session, saver, checkpoint_dir, checkpoint_filename_with_path, wait_for_checkpoint, max_wait_secs
-            )
-            if not restored:
+            lost = self._why_lost(session, state)
+            source = before = None
+            if lost is not None:
+                state.lost = lost  # also if this fails half-way
+                before = read_global_step(session) if master else None
+                source = self._restore(
+                    session, saver, checkpoint_dir, checkpoint_filename_with_path, wait_for_checkpoint, max_wait_secs
+                )
+            if lost is not None and source is None:
                 if init_op is None and init_fn is None and self._local_init_op is None:
                     raise RuntimeError("Model is not initialized and no init_op or init_fn or local_init_op was given")
                 if init_op is not None:
@@ -87,7 +99,36 @@ class SessionManager:
             ready, why = self._is_ready(session)
             if not ready:
                 raise self._not_ready("ready", init_op, init_fn, why)
+            if lost is None:
+                logging.info("no variable was lost: training goes on without a restore")
+            elif lost or before is not None:
+                self._report(session, state, source, before)
+            state.takes(session)
         return session
+
+    def _why_lost(self, session: Session, state: TrainingState) -> str | None:
+        """Returns why variables must be restored; empty for the first session, None if all are there and whole."""
+        if state.is_new:
+            return ""
+        if why := state.lost or state.changes(session):
+            return why
+        op = self._ready_op if self._ready_for_local_init_op is None else self._ready_for_local_init_op
+        ready, missing = _ready(op, session)
+        if not ready:
+            return missing
+        if any(session.run(name) for name in self._graph.get_collection(INTERRUPTIONS)):
+            return "an update was interrupted"
+        return None
+
+    def _report(self, session: Session, state: TrainingState, source: str | None, before: int | None) -> None:
+        """Says what was restored, if steps were undone or a session was lost; the step before may be known here."""
+        before, after = state.step if before is None else before, read_global_step(session)
+        what = f"the state was restored from {source}" if source else "the state was initialized again"
+        if state.lost:
+            report(what, before, after, textwrap.shorten(state.lost, 300))
+        elif before is not None and after is not None and after < before:
+            report(what, before, after, "a chief that starts begins with the latest checkpoint")
+        state.step = after
 
     def _not_ready(
         self, what: str, init_op: Operation | Tensor | None, init_fn: Callable[..., Any] | None, why: str | None
@@ -115,7 +156,7 @@ class SessionManager:
                 session, saver, checkpoint_dir, checkpoint_filename_with_path, wait_for_checkpoint, max_wait_secs
             )
             ready, why = self._run_local_init(session)
-            if not restored:
+            if restored is None:
                 return session, False
             if ready:
                 ready, why = self._is_ready(session)
@@ -136,6 +177,8 @@ class SessionManager:
             session = Session(master, graph=self._graph, config=config)
             with _closed_on_failure(session):
                 ready, why = self._wait_until_ready(session, wait)
+                if ready and (state := current_state()) is not None:
+                    state.finds(session)
             if ready:
                 return session
             session.close()
@@ -187,34 +230,37 @@ class SessionManager:
         path: PathLike | None,
         wait_for_checkpoint: bool,
         max_wait_secs: float,
-    ) -> bool:
-        """Restores the named checkpoint, or the newest of a folder; returns whether there was one."""
+    ) -> str | None:
+        """Restores the named checkpoint, or the newest of a folder; returns which it was, None without one."""
         if folder and path:
             raise ValueError("Can not provide both checkpoint_dir and checkpoint_filename_with_path.")
         if saver is None or not (folder or path):
-            return False
+            return None
         if path:
             saver.restore(session, path)
-            return True
+            return os.fspath(path)
         wait = self._waiting(time.monotonic() + max_wait_secs)
         while (state := get_checkpoint_state(folder)) is None:
             if not wait_for_checkpoint or not wait("Waiting for checkpoint to be available."):
-                return False
-        self._restore_newest(session, saver, folder, state)
+                return None
+        source = self._restore_newest(session, saver, folder, state)
         saver.recover_last_checkpoints(deletable_checkpoints(folder, state))
-        return True
+        return source
 
-    def _restore_newest(self, session: Session, saver: Saver, folder: PathLike, state: Any) -> None:
+    def _restore_newest(self, session: Session, saver: Saver, folder: PathLike, state: Any) -> str:
         """Restores the checkpoint named by the folder's state or, if it cannot be read, the newest intact one."""
         try:
             saver.restore(session, state.model_checkpoint_path)
+            return str(state.model_checkpoint_path)
         except (errors.DataLossError, errors.NotFoundError, errors.OutOfRangeError, ValueError) as error:
             # restore_latest_good warns of each checkpoint that it passes over
             fits = isinstance(error, errors.DataLossError | errors.OutOfRangeError) or not _is_whole(state)
             if not fits or not hasattr(saver, "restore_latest_good"):
                 raise
-            if saver.restore_latest_good(session, folder) is None:
+            source = saver.restore_latest_good(session, folder)
+            if source is None:
                 raise  # rather than training from scratch over a checkpoint that may be recoverable
+            return source
 
     # -- readiness ----------------------------------------------------------------------------------------------------
 

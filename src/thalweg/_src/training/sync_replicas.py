@@ -43,6 +43,7 @@ from thalweg._src.training.optimizers.moving_averages import ExponentialMovingAv
 from thalweg._src.training.optimizers.optimizer import Optimizer
 from thalweg._src.training.optimizers.wrapping import WrappingOptimizer
 from thalweg._src.training.session_run_hook import SessionRunHook
+from thalweg._src.training.training_state import INTERRUPTIONS
 from thalweg._src.training.variables.assign import report_uninitialized_variables
 from thalweg._src.training.variables.variables import Variable, global_variables
 
@@ -169,6 +170,7 @@ class SyncReplicasOptimizer(WrappingOptimizer):
             pauses = [ops.replica_group_pause_op, ops.replica_group_resume_op]
             for operation in (op.operation(self._group) for op in pauses):
                 add_to_collection(PAUSES, operation.name)
+            add_to_collection(INTERRUPTIONS, ops.replica_group_interrupted_op(self._group).name)
 
     def _add_initializers(self, accumulators: Sequence[_Accumulator]) -> None:
         step = self._global_step

@@ -46,6 +46,12 @@ replica_group_pause_op = stateful_op(
 replica_group_resume_op = stateful_op(
     "_ReplicaGroupResume", "handle: resource ->", "Lets the chief apply gradients again.", infer=no_outputs
 )
+replica_group_interrupted_op = stateful_op(
+    "_ReplicaGroupInterrupted",
+    "handle: resource -> interrupted: bool",
+    "Returns whether the chief was lost while it applied the gradients of a round, and none has started since.",
+    infer=scalar,
+)
 replica_group_cancel_op = stateful_op(
     "_ReplicaGroupCancel", "handle: resource ->", "Cancels the wait of the chief.", infer=no_outputs
 )

@@ -48,6 +48,11 @@ def _open(handle: object, number: torch.Tensor) -> None:
     _require(handle).open(int(number))
 
 
+@plain_kernel("_ReplicaGroupInterrupted", devices=("CPU",))
+def _interrupted(handle: object) -> Any:
+    return torch.tensor(_require(handle).is_interrupted)
+
+
 @plain_kernel("_ReplicaGroupCancel", devices=("CPU",))
 def _cancel(handle: object) -> None:
     _require(handle).cancel()

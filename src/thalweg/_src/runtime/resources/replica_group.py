@@ -49,6 +49,7 @@ class ReplicaGroup(Resource):
         self._is_cancelled = False
         self._num_pauses = 0
         self._updating: Step | None = None  # the step that applies the gradients of this round
+        self._was_interrupted = False  # whether such a step has failed since the chief started
         self._arrived: dict[int, int] = {}  # gradients of each replica in this round
         self._joined: dict[int, tuple[int, Attempt]] = {}  # the round in which each member joined, and how
 
@@ -61,6 +62,7 @@ class ReplicaGroup(Resource):
             self.round = max(self.round + 1, global_step)
             self._is_open = self._is_stopped = self._is_cancelled = False
             self._arrived, self._num_pauses, self._updating = {}, 0, None
+            self._was_interrupted = False
             ended = self.fail_all([self._takes], replaced)
         notify(ended)
         return self.round
@@ -89,9 +91,15 @@ class ReplicaGroup(Resource):
         """Notes that a step that applied the gradients of a round has failed, with the session of the chief."""
         with self.lock:
             if self._updating is step:
-                self._updating = None
+                self._updating, self._was_interrupted = None, True
             ended = self.advance()
         notify(ended)
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether some variables may have the update of a round, and others not, to a chief that has just come back."""
+        with self.lock:
+            return self._was_interrupted or self._updating is not None
 
     def pause(self, step: Step, finish: Finish, fail: Fail) -> None:
         """Calls `finish` when no gradients are being applied; none are then until `resume`, or until a chief starts."""

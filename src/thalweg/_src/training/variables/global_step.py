@@ -21,6 +21,7 @@ from thalweg._src.training.variables.variable_scope import get_variable
 from thalweg._src.training.variables.variables import Variable
 
 _log = logging.getLogger("thalweg")
+_READ = "global_step_read"
 
 
 @export("train.global_step")
@@ -65,7 +66,12 @@ def global_step_read(graph: Graph | None = None) -> Tensor | None:
         with graph.as_default(), graph.name_scope(f"{step.op.name}/"):
             return convert_to_tensor(step) + 0
 
-    return graph.singleton("global_step_read", read)  # type: ignore[no-any-return]
+    return graph.singleton(_READ, read)  # type: ignore[no-any-return]
+
+
+def existing_global_step_read(graph: Graph) -> Tensor | None:
+    """Returns the tensor of `global_step_read`, or None if it was not asked for before."""
+    return graph._singletons.get(_READ)
 
 
 @export("train.create_global_step", "contrib.framework.create_global_step", "contrib.slim.create_global_step")
