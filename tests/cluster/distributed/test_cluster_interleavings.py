@@ -1,13 +1,16 @@
 """A cluster of tasks in one process under seeded schedules: its steps, and what ends them, in all orders."""
 
 import contextlib
+from types import SimpleNamespace
 
 import pytest
 
 import thalweg as tf
 from tests.interleavings.explore import explore
 from tests.interleavings.threads import nothing_is_left, run_all
-from thalweg._src.cluster.distributed import master, peers, worker
+from thalweg._src.cluster.distributed import master, master_service, peers, task_service, worker
+from thalweg._src.cluster.distributed.master_service import ClientSession
+from thalweg._src.runtime.resources.step import Step
 
 SPEC = {"ps": ["localhost:1"], "worker": ["localhost:2"]}
 PS, WORKER = "/job:ps/task:0", "/job:worker/task:0"
@@ -151,3 +154,22 @@ def test_a_step_that_fails_at_one_task_ends_at_the_other(job):
         nothing_is_left()
 
     explore(body, 40)
+
+
+def test_a_step_of_a_client_is_ended_by_its_abort_whichever_comes_first():
+    def body():
+        with Tasks() as tasks:
+            service, step = tasks.servers["worker"]._require().service, Step()
+            session = ClientSession("client", PROGRAMS.graph, SimpleNamespace(name="session", close=lambda: None))
+            service.master._sessions["session"] = session
+
+            def begin():
+                with contextlib.suppress(tf.errors.AbortedError):
+                    service.master._begin(7, session, step)
+                    begun.append(step)
+
+            begun = []
+            run_all(begin, lambda: service.abort(7, tf.errors.AbortedError(None, None, "no longer needed")))
+            assert all(step.cancelled for step in begun)
+
+    explore(body, 100, lines=[master_service, task_service])

@@ -162,8 +162,10 @@ class TaskService:
         self._worker.deliver(step, key, value, source, nbytes)
 
     def abort(self, step: int, error: BaseException) -> None:
+        # A step of a client that begins meanwhile finds its abort remembered by the worker, or is found afterwards.
         if not self.master.abort(step, error):
             self._worker.abort(step, error)
+            self.master.abort(step, error)
 
     # The thread of the heartbeats calls it for all links, so nothing here waits for another task.
     def tick(self) -> None:
