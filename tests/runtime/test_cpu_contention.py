@@ -223,3 +223,22 @@ def test_background_compilation_gets_a_core(machine, monkeypatch):
     machine.elapse(0.3, own=3, others=0)
     share.look()
     assert machine.threads == 4
+
+
+@LINUX
+def test_a_held_number_of_threads_stays(machine, monkeypatch):
+    begun = []
+    monkeypatch.setattr(cpu_contention, "_shorten_spinning", begun.append)
+    share = CoreShare({})
+    for _ in range(4):
+        machine.elapse(0.25, own=1.0, others=2.0)
+        share.look()
+    assert machine.threads == 2
+    share.hold()
+    for _ in range(4):
+        machine.elapse(0.25, own=1.0, others=2.0)
+        share.look()
+        assert machine.threads == 4
+    assert begun == [2]
+    CoreShare({"OMP_NUM_THREADS": "4"}).hold()
+    assert begun == [2]

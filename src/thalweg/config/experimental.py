@@ -2,6 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
+from thalweg._src.runtime.determinism import enable_op_determinism as enable_op_determinism
 from thalweg._src.runtime.resources.accelerators import (
     enable_tensor_float_32_execution as enable_tensor_float_32_execution,
     tensor_float_32_execution_enabled as tensor_float_32_execution_enabled,
@@ -16,6 +17,7 @@ from thalweg._src.runtime.session.config_functions import (
 )
 
 __all__ = [
-    "enable_tensor_float_32_execution", "get_memory_growth", "get_visible_devices", "list_logical_devices",
-    "list_physical_devices", "set_memory_growth", "set_visible_devices", "tensor_float_32_execution_enabled",
+    "enable_op_determinism", "enable_tensor_float_32_execution", "get_memory_growth", "get_visible_devices",
+    "list_logical_devices", "list_physical_devices", "set_memory_growth", "set_visible_devices",
+    "tensor_float_32_execution_enabled",
 ]

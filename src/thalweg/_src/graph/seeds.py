@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from thalweg._src.base import determinism
 from thalweg._src.base.export import export
 from thalweg._src.graph.default import get_default_graph
 
@@ -28,6 +29,11 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
     """
     graph = get_default_graph()
     if graph.seed is None and op_seed is None:
+        if determinism.is_required():
+            raise RuntimeError(
+                "a random operation has no seed, and operations must be deterministic: set one for all of them with "
+                "tf.set_random_seed(1), or pass `seed` to this one"
+            )
         return None, None
     first = DEFAULT_GRAPH_SEED if graph.seed is None else graph.seed
     # The count of changes so far: two random operations differ, and a graph that is built again in the same way draws

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import math
 import os
 import sys
 import threading
@@ -46,6 +47,21 @@ def _mallopt(option: int, value: int) -> None:
     if sys.platform.startswith("linux"):
         with contextlib.suppress(OSError, AttributeError):  # another C library
             ctypes.CDLL(None).mallopt(option, value)
+
+
+def _shorten_spinning(count: int) -> None:
+    """Makes threads of kernels yield their cores soon when they wait, by so many threads that have used kernels.
+
+    libgomp spins for long only while its threads are no more than the cores. These end with the process: each keeps the
+    kernel threads of its own, which sleep.
+    """
+
+    def stay() -> None:
+        torch.ones(1 << 20).sum()
+        threading.Event().wait()
+
+    for _ in range(count):
+        threading.Thread(target=stay, name="thalweg kernel threads", daemon=True).start()
 
 
 class _Thread(threading.local):
@@ -139,6 +155,13 @@ class CoreShare:
             self._ours.add(most)
             torch.set_num_threads(most)
             self.active = self._adapts and most > 1
+
+    def hold(self) -> None:
+        """Keeps the number of threads from now on, however busy the cores are: sums depend on it in their last bits."""
+        self._next = math.inf
+        self._use(self._most)
+        if self._adapts:
+            _shorten_spinning(len(self._cores) // self._most + 1)
 
     def limit_thread(self, threads: int | None) -> None:
         """Sets the most kernel threads of the steps that the calling thread runs; None is no limit of its own."""

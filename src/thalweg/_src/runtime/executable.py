@@ -13,12 +13,14 @@ from typing import Any
 import torch
 
 from thalweg._src.base import errors
+from thalweg._src.base.determinism import is_required
 from thalweg._src.base.dtypes import resource, variant
 from thalweg._src.compiler.partition.graphdef import partition_graph_def
 from thalweg._src.compiler.partition.host_memory import on_host
 from thalweg._src.compiler.place.place import Placement
 from thalweg._src.graph.gc_pause import collector_paused
 from thalweg._src.graph.ir.step_graph import Output
+from thalweg._src.runtime import determinism  # noqa: F401  follows the environment variable
 from thalweg._src.runtime.compile.failure import explain
 from thalweg._src.runtime.compile.inductor import warn
 from thalweg._src.runtime.compile.tiers import StepTiers, Tier, Tiers
@@ -112,7 +114,8 @@ class Executable:
             return self._call_function(step, feeds) if step.deadline is None else self._call_with_deadline(step, feeds)
         start = time.perf_counter()
         values = self._call_function(step, feeds) if step.deadline is None else self._call_with_deadline(step, feeds)
-        if self._tiers.step_ran(time.perf_counter() - start, COMPILE_AFTER_SECONDS):
+        is_hot = self._tiers.step_ran(time.perf_counter() - start, COMPILE_AFTER_SECONDS)
+        if is_hot and not is_required():
             threads.start(self._compile)
         return values
 

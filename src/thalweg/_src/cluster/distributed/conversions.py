@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from thalweg._src.base import errors
+from thalweg._src.base import determinism, errors
 from thalweg._src.base.config import ClusterDef, ConfigProto, JobDef
 from thalweg._src.cluster.distributed import control
 from thalweg._src.runtime.backend import DeviceAttributes, attributes_of
@@ -13,6 +13,10 @@ from thalweg._src.runtime.resources.devices import Device
 
 
 def config_to_json(config: ConfigProto) -> str:
+    """Returns the options of a session for another process, which are deterministic operations if they are here."""
+    if determinism.is_required():
+        config = ConfigProto(**config.as_dict())
+        config.experimental.deterministic_ops = True
     return json.dumps(config.as_dict())
 
 

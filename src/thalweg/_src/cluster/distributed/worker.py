@@ -34,6 +34,7 @@ from thalweg._src.cluster.distributed.link import unreachable
 from thalweg._src.cluster.distributed.worker_state import WorkerSteps
 from thalweg._src.graph.ir.step_graph import StepGraph
 from thalweg._src.runtime.cpu_contention import core_share, share_freed_memory
+from thalweg._src.runtime.determinism import enable_op_determinism
 from thalweg._src.runtime.executable import Executable
 from thalweg._src.runtime.pipeline import compile_partitions
 from thalweg._src.runtime.resources.containers import Containers, SharedContainers
@@ -173,6 +174,8 @@ class Worker:
         """Creates a session of a master; its devices keep the state of kernels, and share resources with others."""
         resources = Containers(SharedContainers()) if spec.is_isolated else self._resources
         config = self.merged(spec.config)
+        if config.experimental.deterministic_ops:
+            enable_op_determinism()
         devices = local_devices(config, resources, self.task)
         collectives = self.collectives.session(config, spec.cluster)
         for device in devices:

@@ -149,6 +149,10 @@ def _first_sentence(error: BaseException) -> str:
     text = lines[0].strip() if lines else type(error).__name__
     if text.startswith("Boolean value of Tensor"):
         return "the predicate is not a scalar"
+    if _NOT_DETERMINISTIC in text:
+        return f"{text.partition(' ')[0]} has no deterministic kernel here, and operations must be deterministic: " + (
+            "place the operation on the CPU"
+        )
     return ". ".join(text.split(". ")[:3]) if isinstance(error, torch.OutOfMemoryError) else text  # advice follows
 
 
@@ -162,11 +166,14 @@ _OUT_OF_MEMORY = (
 )
 
 
+_NOT_DETERMINISTIC = " does not have a deterministic implementation"
+
+
 def _class_of(error: BaseException) -> Any:
     text = str(error)
     if isinstance(error, MemoryError | torch.OutOfMemoryError) or any(phrase in text for phrase in _OUT_OF_MEMORY):
         return errors.ResourceExhaustedError
-    if isinstance(error, NotImplementedError) or "not implemented for" in text:
+    if isinstance(error, NotImplementedError) or "not implemented for" in text or _NOT_DETERMINISTIC in text:
         return errors.UnimplementedError
     if isinstance(error, RuntimeError | ValueError | TypeError | IndexError | OverflowError | ZeroDivisionError):
         return errors.InvalidArgumentError

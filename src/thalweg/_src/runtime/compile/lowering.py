@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from thalweg._src.base import dtypes
+from thalweg._src.base import determinism, dtypes
 from thalweg._src.graph.ir.step_graph import Node, Output
 from thalweg._src.graph.op_def import OPS
 from thalweg._src.runtime.compile.bind import bind_node
@@ -50,6 +50,7 @@ class Request:
     layouts: list[Layout]
     device: tuple[str, str]
     threads: int
+    deterministic: bool
     modules: tuple[str, ...] = ()  # of users' ops and kernels, which the compiler process imports first
 
     def digest(self) -> str:
@@ -149,6 +150,7 @@ def describe(
         list(layouts),
         where,
         Kernels.threads,
+        determinism.is_required(),
         tuple(sorted({module for node in members for module in user_modules(node, device.type)})),
     )
 
@@ -197,7 +199,7 @@ def lowered(request: Request) -> Callable[..., tuple[Any, ...]]:
 
 def build(request: Request, folder: str) -> tuple[str, Checks]:
     """Compiles a cluster for the CPU into a library in a folder; returns its file, and what to check at each call."""
-    with _compiling(folder):
+    with _compiling(folder, request.deterministic):
         import torch._inductor as inductor
 
         torch.set_num_threads(request.threads)
@@ -245,7 +247,7 @@ def _quiet() -> Iterator[None]:
 
 def build_here(request: Request, folder: str) -> Callable[[list[Any]], Sequence[Any]]:
     """Compiles a cluster in this process, reusing cached kernels of a folder."""
-    with _compiling(folder):
+    with _compiling(folder, request.deterministic):
         from torch._guards import TracingContext, detect_fake_mode, tracing
         from torch._inductor.compile_fx import compile_fx_inner
 
@@ -256,12 +258,19 @@ def build_here(request: Request, folder: str) -> Callable[[list[Any]], Sequence[
 
 
 @contextmanager
-def _compiling(folder: str) -> Iterator[None]:
-    """Sets up torch as the compiler needs it: results in a folder, and no inference mode."""
+def _compiling(folder: str, deterministic: bool) -> Iterator[None]:
+    """Sets up torch as the compiler needs it: results in a folder, and no inference mode.
+
+    deterministic: no atomic additions, and no choice between kernels by measured times
+    """
+    import torch._inductor.config as options
+
+    if deterministic:
+        torch.use_deterministic_algorithms(True)
     before = {name: os.environ.get(name) for name in _FOLDERS}
     os.environ.update(zip(_FOLDERS, (folder, os.path.join(folder, "triton"))))
     try:
-        with torch.inference_mode(False), torch.no_grad():
+        with torch.inference_mode(False), torch.no_grad(), options.patch(deterministic=deterministic):
             yield
     finally:
         for name, value in before.items():

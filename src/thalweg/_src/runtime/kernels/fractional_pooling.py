@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import torch
 
-from thalweg._src.base.entropy import fresh_seed
+from thalweg._src.base.entropy import fresh_op_seed
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.ops.shape_functions import require
 from thalweg._src.runtime.kernels.convolution import check
@@ -102,11 +102,11 @@ def bind_fractional_pool(node: Node, device: Device) -> Function:
     ratio, overlapping, largest = attrs["pooling_ratio"], attrs["overlapping"], node.type == "FractionalMaxPool"
     seeds = (attrs["seed"], attrs["seed2"])
     if attrs["deterministic"] and seeds == (0, 0):
-        seeds = (fresh_seed(), fresh_seed())
+        seeds = (fresh_op_seed(), fresh_op_seed())
 
     def pool(image: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         check(node, image.shape)
-        chosen = seeds if attrs["deterministic"] else (fresh_seed(), fresh_seed())
+        chosen = seeds if attrs["deterministic"] else (fresh_op_seed(), fresh_op_seed())
         generator, sizes = Philox(*chosen), tuple(image.shape[1:3])
         sequences = [
             _sequence(size, math.floor(size / r), generator, attrs["pseudo_random"])

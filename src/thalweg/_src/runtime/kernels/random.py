@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from thalweg._src.base import dtypes
-from thalweg._src.base.entropy import fresh_seed
+from thalweg._src.base.entropy import fresh_op_seed
 from thalweg._src.base.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.ops.shape_functions import require
@@ -46,7 +46,7 @@ def generator_of(node: Node, device: Device) -> torch.Generator:
         if seed or seed2:
             return seeded(device.torch, seed, seed2)
         generator = torch.Generator(device.torch)
-        generator.manual_seed(fresh_seed())
+        generator.manual_seed(fresh_op_seed())
         return generator
 
     return device.state(node.name, make)  # type: ignore[no-any-return]

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import torch
 
-from thalweg._src.base import errors
+from thalweg._src.base import determinism, errors
 from thalweg._src.base.config import ConfigProto
 from thalweg._src.base.export import export
 from thalweg._src.runtime.resources.gpu_options import logical_gpus
@@ -166,7 +166,7 @@ def _prepare_cuda(config: ConfigProto) -> None:
 
     Memory is always allocated on demand, so `allow_growth` has nothing to change.
     """
-    torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.benchmark = not determinism.is_required()
     _use_arithmetic()
     fraction = config.gpu_options.per_process_gpu_memory_fraction
     limits: dict[int, int] = {}  # summed over the logical devices of a GPU: torch cannot tell them apart

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from thalweg._src.base import errors
 from thalweg._src.base.dtypes import DType
-from thalweg._src.base.entropy import fresh_seed
+from thalweg._src.base.entropy import fresh_op_seed
 from thalweg._src.base.shapes import Shape
 from thalweg._src.runtime.resources.step import Step
 from thalweg._src.runtime.resources.waiting import (
@@ -75,7 +75,7 @@ class Shuffled:
     def __init__(self, min_after_dequeue: int, seed: tuple[int, int]) -> None:
         self._elements: list[Element] = []
         self._stay = min_after_dequeue
-        self._random = random.Random(seed[0] << 64 | seed[1] if seed != (0, 0) else fresh_seed())
+        self._random = random.Random(seed[0] << 64 | seed[1] if seed != (0, 0) else fresh_op_seed())
         self.put = self._elements.append
         self.clear = self._elements.clear
 

@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from typing import Any, ClassVar
 
-from thalweg._src.base import errors
+from thalweg._src.base import determinism, errors
 from thalweg._src.base.errors import invalid
 from thalweg._src.base.export import export_constants
 from thalweg._src.runtime.resources.iterators import outcome_of
@@ -73,7 +73,9 @@ class Cached(Unary):
 
 
 def parallel_calls(dataset: BoundDataset, index: int) -> int:
-    """Returns the parameter `num_parallel_calls`."""
+    """Returns the parameter `num_parallel_calls`; 1 for a function with state that must be used in order."""
+    if determinism.is_required() and any(function.is_stateful for function in dataset.definition.functions):
+        return 1
     calls = dataset.integer(index, "num_parallel_calls")
     if calls == AUTOTUNE:
         calls = os.cpu_count() or 1

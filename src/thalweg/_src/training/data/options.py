@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
+from thalweg._src.base import determinism
 from thalweg._src.base.export import export
 
 
@@ -138,7 +139,8 @@ class Options:
     @property
     def is_unordered(self) -> bool:
         """Whether parallel calls need not keep the order of the elements."""
-        return self.experimental_deterministic is False or self.deterministic is False
+        unordered = self.experimental_deterministic is False or self.deterministic is False
+        return unordered and not determinism.is_required()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Options) and self._values == other._values

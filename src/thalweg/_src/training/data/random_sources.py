@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from thalweg._src.base.entropy import fresh_seed
+from thalweg._src.base.entropy import fresh_op_seed
 from thalweg._src.base.errors import invalid
 from thalweg._src.runtime.kernels.elements import number
 from thalweg._src.training.data.element_refs import ElementRefs
@@ -88,7 +88,7 @@ def seeded(dataset: BoundDataset, first: int) -> Stream:
     """Returns a stream seeded by two parameters of a dataset; two zeros mean a random start."""
     seed, seed2 = dataset.integer(first, "seed"), dataset.integer(first + 1, "seed2")
     if not seed and not seed2:
-        seed, seed2 = fresh_seed(64), fresh_seed(64)
+        seed, seed2 = fresh_op_seed(64), fresh_op_seed(64)
     return Stream(seed, seed2)
 
 

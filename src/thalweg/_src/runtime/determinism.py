@@ -1,0 +1,40 @@
+"""Deterministic operations: sets up the process so that a program gives the same bits in every run.
+
+Three things differ from run to run otherwise: when background compilation replaces the functions of a step, which round
+differently, and by which measured times they are chosen; the number of threads that share a sum, since it follows the
+load of the machine; and on GPUs the order of atomic additions, and cuDNN's choice of algorithms.
+"""
+
+from __future__ import annotations
+
+import os
+
+import torch
+
+from thalweg._src.base import determinism
+from thalweg._src.base.export import export
+from thalweg._src.runtime.cpu_contention import core_share
+
+
+@export("config.experimental.enable_op_determinism")
+def enable_op_determinism() -> None:
+    """Makes programs with the same seeds and inputs give the same bits in every run on the same kind of machine.
+
+    Call it before the first session. The environment variable `TF_DETERMINISTIC_OPS=1` has the same effect. It holds
+    for the process, and for all tasks that run steps of its sessions; it cannot be undone. Steps are then not compiled
+    in the background, each uses the same number of threads, and data sets keep their order. A random operation without
+    a seed is an error, and so is an operation whose kernels for a GPU add in any order.
+    """
+    if determinism.is_required():
+        return
+    determinism.require()
+    core_share.hold()
+    # cuBLAS reads it when the first product is computed; without it torch refuses products.
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.backends.cudnn.benchmark = False
+    torch.use_deterministic_algorithms(True)
+    torch._C._set_deterministic_fill_uninitialized_memory(False)  # no kernel reads it
+
+
+if os.environ.get("TF_DETERMINISTIC_OPS", "").lower() in ("1", "true"):
+    enable_op_determinism()
