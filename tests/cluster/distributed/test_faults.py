@@ -12,7 +12,7 @@ import pytest
 import thalweg as tf
 from tests import children
 from tests.cluster.distributed.clusters import addresses, processes, start_task
-from thalweg._src.cluster.distributed import client, endpoint
+from thalweg._src.cluster.distributed import client, control, endpoint, worker_service
 
 PS = "/job:ps/replica:0/task:0"
 
@@ -255,6 +255,26 @@ def test_a_lost_master_leaves_no_session_at_other_tasks():
             time.sleep(0.05)
         assert ps._require().worker.num_sessions() == 0
         session.close()
+
+
+def test_a_session_of_a_master_that_was_lost_before_is_deleted(monkeypatch):
+    monkeypatch.setattr(worker_service, "_ORPHAN_SECONDS", 0.0)
+    spec = addresses(ps=1, worker=2)
+    with tf.train.Server(spec, "ps", 0) as ps, tf.train.Server(spec, "worker", 0) as worker:
+        service = ps._require().service
+        with tf.device("/job:ps/task:0"):
+            y = tf.random_normal([]) * 2.0
+        config = tf.ConfigProto(device_filters=["/job:ps", "/job:worker/task:0"])
+        with tf.Session(worker.target, config=config) as session:
+            session.run(y)
+            late = control.CreateWorkerSessionRequest(session="late", master="/job:worker/replica:0/task:1")
+            service.worker.CreateWorkerSession(late)
+            until = time.monotonic() + 10
+            while ps._require().worker.num_sessions() == 2 and time.monotonic() < until:
+                time.sleep(0.05)
+            service.tick()
+            session.run(y)  # whose master has a link
+            assert ps._require().worker.num_sessions() == 1 and "late" not in service.worker._sessions
 
 
 def test_a_lost_master_leaves_no_step_at_other_tasks():

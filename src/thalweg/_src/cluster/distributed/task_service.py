@@ -171,6 +171,7 @@ class TaskService:
     def tick(self) -> None:
         self._worker.expire()
         self.master.close_orphans()
+        self.worker.delete_orphans(lambda task: self.endpoint.find(task) is not None)
         for stream in list(self._reply_streams):
             stream.ping()
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from thalweg._src.base import errors
 from thalweg._src.base.config import ClusterDef
-from thalweg._src.cluster.distributed import control, conversions
+from thalweg._src.cluster.distributed import background, control, conversions
 from thalweg._src.cluster.distributed.collectives import GroupEnd, JoinRequest
 from thalweg._src.cluster.distributed.group_table import Formed
 from thalweg._src.cluster.distributed.reach import Reach
 from thalweg._src.cluster.distributed.worker import Destination, SessionSpec, Worker
 from thalweg._src.graph.ir import serialize
+
+_ORPHAN_SECONDS = 10.0
 
 
 class WorkerService:
@@ -39,6 +42,7 @@ class WorkerService:
         self._get_task = get_task
         self._get_status = get_status
         self._sessions: dict[str, SessionSpec] = {}  # of masters at other tasks
+        self._since: dict[str, float] = {}
 
     def GetTask(self, request: control.GetTaskRequest) -> control.TaskInfo:
         return self._get_task()
@@ -61,7 +65,7 @@ class WorkerService:
                 conversions.cluster_from_message(request.cluster),
             )
             devices = self._worker.create_session(session)
-            self._sessions[session.name] = session
+            self._sessions[session.name], self._since[session.name] = session, time.monotonic()
         return control.DeviceList(device=conversions.device_messages(devices))
 
     def DeleteWorkerSession(self, request: control.DeleteWorkerSessionRequest) -> None:
@@ -69,6 +73,7 @@ class WorkerService:
 
     def _delete(self, name: str) -> None:
         self._sessions.pop(name, None)
+        self._since.pop(name, None)
         self._worker.delete_session(name)
 
     def delete_sessions_of(self, master: str) -> int:
@@ -77,6 +82,14 @@ class WorkerService:
         for name in names:
             self._delete(name)
         return len(names)
+
+    def delete_orphans(self, is_linked: Callable[[str], bool]) -> None:
+        """Deletes sessions whose master was lost before they were created: no link of it is left to be lost."""
+        old = time.monotonic() - _ORPHAN_SECONDS
+        for name in [name for name, since in list(self._since.items()) if since < old]:
+            session = self._sessions.get(name)
+            if session is not None and not is_linked(session.master):
+                background.call(self._delete, name)
 
     def RegisterGraph(self, request: control.RegisterGraphRequest) -> control.RegisterGraphResponse:
         session = self._sessions.get(request.session)
