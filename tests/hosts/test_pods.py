@@ -137,10 +137,9 @@ class Kubernetes(contextlib.AbstractContextManager):
             self._ends = ends.pop_all()
 
     def __exit__(self, *error):
-        if any(error):
-            for name, pod in self.pods.items():
-                if pod.host is not None:
-                    print(f"--- {name}\n{pod.text()}")
+        for name, pod in self.pods.items():
+            if pod.host is not None:
+                print(f"--- {name}", *(line for line in pod.text().split("\n") if line != "made a step"), sep="\n")
         self._ends.close()
 
     def new_host(self):
