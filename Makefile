@@ -19,6 +19,11 @@ $(VENV)/test: $(VENV)/base
 	$(BIN)/pip install --quiet -e .[demo,test]
 	touch $@
 
+# 110 MB of schemas, for the manifests of launchers.
+$(VENV)/manifests: $(VENV)/test
+	$(BIN)/pip install --quiet kubernetes-validate==1.37.0
+	touch $@
+
 $(VENV)/check: $(VENV)/base
 	$(BIN)/pip install --quiet -e .[check]
 	touch $@
@@ -41,8 +46,8 @@ test-wire: $(VENV)/test
 	OMP_NUM_THREADS=1 PYTHONPATH=$(CURDIR) $(BIN)/python -m tests.cluster.distributed.wire_faults $(FAULTS)
 
 # Clusters over virtual hosts, with cables, firewalls and a switch: root, or a user who may make namespaces.
-test-hosts: $(VENV)/test
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/hosts -n 4
+test-hosts: $(VENV)/manifests
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/hosts tests/test_launchers.py -n 4
 
 # Training in which tasks are killed, stopped, kept from running and cut off: how soon it is noticed, and goes on, and
 # whether updates stay whole.

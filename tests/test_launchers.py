@@ -1,5 +1,6 @@
 """The files in examples/launchers: their parts agree, and describe clusters as the resolvers read them."""
 
+import copy
 import json
 import os
 import re
@@ -56,10 +57,15 @@ COUNTS = {"ps": WORKLOADS["ps"][0]["spec"]["replicas"], "worker": WORKLOADS["wor
 
 
 def test_manifests_fit_the_schemas_of_kubernetes():
-    package = "kubernetes_validate"  # 110 MB of schemas: not in the extra `test`
-    validate = pytest.importorskip(package, reason="pip install kubernetes-validate").validate
-    for document in DOCUMENTS:
-        assert validate(document, "1.28", strict=True)
+    package = "kubernetes_validate"  # 110 MB of schemas: not in the extra `test`, but installed by `make test-hosts`
+    schemas = pytest.importorskip(package, reason="pip install kubernetes-validate")
+    for version in ("1.28", schemas.latest_version()):
+        for document in DOCUMENTS:
+            assert schemas.validate(document, version, strict=True)
+    mistaken = copy.deepcopy(_find("StatefulSet", "ps"))
+    mistaken["spec"]["replica"] = mistaken["spec"].pop("replicas")
+    with pytest.raises(schemas.ValidationError, match="replica"):
+        schemas.validate(mistaken, "1.28", strict=True)
 
 
 @pytest.mark.parametrize("job", WORKLOADS)
@@ -86,7 +92,9 @@ def test_services_find_the_pods(job):
     assert {"name": port["name"], "port": port["containerPort"]} == service["spec"]["ports"][0]
     assert job == (workload["spec"].get("serviceName") or template["spec"]["subdomain"])
     policy = _find("NetworkPolicy", "thalweg")["spec"]
-    allowed = policy["ingress"][0]["from"][0]["podSelector"]
+    (ingress,) = policy["ingress"]
+    allowed = ingress["from"][0]["podSelector"]
+    assert ingress["ports"] == [{"port": port["containerPort"]}]
     assert policy["podSelector"] == allowed and allowed["matchLabels"].items() <= labels.items()
     selector = workload["spec"].get("selector", {"matchLabels": labels})
     assert selector["matchLabels"] == labels

@@ -1,6 +1,6 @@
 """A name server: answers questions for addresses (A, AAAA) from a JSON file, which is read for each of them.
 
-    python name_server.py FILE
+python name_server.py FILE
 """
 
 import json

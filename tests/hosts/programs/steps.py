@@ -1,11 +1,12 @@
-"""Runs another program with its arguments, and prints a line after each step of its monitored sessions.
+"""Runs another program with its arguments, with a line and a pause after each step of its monitored sessions.
 
-    python steps.py PROGRAM ARGUMENTS
+python steps.py PROGRAM ARGUMENTS
 """
 
 import os
 import runpy
 import sys
+import time
 
 import thalweg as tf
 
@@ -15,6 +16,7 @@ run = tf.train.MonitoredSession.run
 def run_and_say(session, *args, **kwargs):
     values = run(session, *args, **kwargs)
     print("made a step", flush=True)
+    time.sleep(0.03)
     return values
 
 
