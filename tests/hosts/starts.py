@@ -192,6 +192,8 @@ def _(cluster):
 )
 def _(cluster):
     _name_as_debian(cluster)
+    for host in cluster.hosts.values():
+        host.admit_only(PORT)
     cluster.start()
 
 
