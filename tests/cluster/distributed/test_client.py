@@ -254,3 +254,37 @@ def test_a_step_ends_when_its_channel_is_lost(connected):
         time.sleep(0.001)
     connected.run(queue.enqueue(4.0))
     connected.run(taken)
+
+
+def test_a_channel_that_is_given_back_late_serves_no_step_of_another_link(connected):
+    v = tf.Variable(1.0, use_resource=True)
+    connected.run(v.initializer)
+    step = connected.backend.compile([], [v.value()], [])
+    peer = step._peer
+    assert float(step.run(Step(), [])[0]) == 1.0
+    (late,) = peer._idle
+    peer.link().close("as if it was lost")
+    fresh = connected.connect()
+    try:
+        peer.give_back(late)
+        other = fresh.compile([], [], [tf.constant(1.0).op])
+        other.run(Step(), [])
+        assert late not in peer._idle and late.connection.socket.fileno() == -1
+    finally:
+        fresh.close()
+
+
+def test_a_step_that_was_prepared_too_late_is_not_kept(connected, monkeypatch):
+    master = connected.service.master
+    session = next(iter(master._sessions.values()))
+    compile_step = session.session.compile
+
+    def late(*args):
+        executable = compile_step(*args)
+        connected.backend.close()
+        return executable
+
+    monkeypatch.setattr(session.session, "compile", late)
+    with pytest.raises(tf.errors.AbortedError, match="is not found"):
+        connected.backend.compile([], [], [tf.constant(1.0).op])
+    assert not master._prepared

@@ -3,6 +3,8 @@
 import contextlib
 import queue
 import socket
+import time
+from functools import partial
 
 import pytest
 import torch
@@ -95,6 +97,31 @@ def test_beyond_its_window_a_link_offers_tensors_until_they_are_asked_for(connec
         received.tensors.get()
     a.push(1, "k3", LARGE)
     assert isinstance(received.tensors.get()[2], Counted)
+
+
+def test_offered_values_of_one_key_go_to_those_that_took_them_in_any_order(connect):
+    """Two iterations of a loop may ask at the same time."""
+    a, _, _, received = connect(window=0)
+    for index in range(3):
+        a.push(1, "k", LARGE + index)
+    offered = [received.tensors.get()[2] for _ in range(3)]
+    values = {}
+    for index in (2, 0, 1):
+        offered[index].take(partial(values.__setitem__, index))
+    while len(values) < 3:
+        time.sleep(0.01)
+    assert all(torch.equal(value, LARGE + index) for index, value in values.items())
+
+
+def test_what_a_reader_sends_leaves_its_memory_and_its_thread_free(connect):
+    a, _, _, received = connect()
+    value = LARGE.clone()
+    with a._sending:  # another thread waits until the other end reads
+        a.push_soon(1, "k", value)
+        value.zero_()
+    _, _, counted = received.tensors.get()
+    counted.take(received.tensors.put)
+    assert torch.equal(received.tensors.get(), LARGE)
 
 
 def test_a_tensor_that_is_too_large_ends_its_step_and_not_the_window(connect):

@@ -141,20 +141,20 @@ class TestFlowControl:
     def test_values_of_a_key_keep_their_order(self):
         window = SendWindow(100)
         assert not window.admit(1, "a", 200)
-        window.offer(1, "a", "first")
+        first = window.offer(1, "a", "first")
         assert not window.admit(1, "a", 1), "an offered value of this key comes first"
-        window.offer(1, "a", "second")
-        assert [window.take(1, "a"), window.take(1, "a")] == ["first", "second"]
+        assert window.admit(1, "b", 1) and window.admit(2, "a", 1)
+        second = window.offer(1, "a", "second")
+        assert [window.take(1, second), window.take(1, first)] == ["second", "first"]
         assert window.admit(1, "a", 1)
 
     def test_a_failed_step_keeps_nothing(self):
         window = SendWindow(0)
-        window.offer(1, "a", "x")
-        window.offer(2, "a", "y")
+        dropped, number = window.offer(1, "a", "x"), window.offer(2, "a", "y")
         window.forget(1)
         with pytest.raises(KeyError):
-            window.take(1, "a")
-        assert window.take(2, "a") == "y"
+            window.take(1, dropped)
+        assert window.take(2, number) == "y"
 
     def test_more_cannot_be_consumed_than_was_sent(self):
         window = SendWindow(100)

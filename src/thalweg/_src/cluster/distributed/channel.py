@@ -39,12 +39,12 @@ class Channel:
 
     def __init__(self, connection: Connection, link: Link) -> None:
         self.connection = connection
-        self._link = link
+        self.link = link
         self._is_pinged = False
 
     def send(self, kind: FrameKind, request: StepRequest) -> None:
         """Asks for a step to be run."""
-        feeds = self._link.codec.pack(request.feeds)
+        feeds = self.link.codec.pack(request.feeds)
         head = _REQUEST.pack(request.handle, request.timeout_in_ms, request.is_traced, request.is_pumped)
         self.connection.send(kind, request.step, head + feeds.description, feeds.buffers, feeds.num_values)
 
@@ -71,7 +71,7 @@ class Channel:
             return None
         if frame.kind != FrameKind.TENSOR:
             return self._result(frame)
-        deliver(*self._link.codec.read_tensor(self.connection, frame))
+        deliver(*self.link.codec.read_tensor(self.connection, frame))
         return None
 
     def _result(self, frame: Frame) -> tuple[list[Any], Any]:
@@ -80,21 +80,21 @@ class Channel:
         if frame.kind != FrameKind.DONE:
             raise ValueError(f"a frame of kind {frame.kind} instead of the result of a step")
         try:
-            values, trace = self._link.codec.read(self.connection, frame)
+            values, trace = self.link.codec.read(self.connection, frame)
         except TooLarge as error:
-            raise errors.invalid(f"{self._link.task} returned {error}") from None
+            raise errors.invalid(f"{self.link.task} returned {error}") from None
         return values, json.loads(bytes(trace)) if trace else None
 
     def drain(self) -> None:
         """Reads what has arrived on a connection that was shut down, so that its blocks of the slab are released."""
-        if self._link.has_slab:
+        if self.link.has_slab:
             with contextlib.suppress(ConnectionLost, ValueError, errors.OpError):
                 while self.handle(lambda key, value: None) is None:
                     pass
 
     def why_lost(self, error: Exception) -> str:
         """Returns why a connection that has ended did so: with the link, if that is lost."""
-        return str(error) if self._link.is_open else self._link.why_closed
+        return str(error) if self.link.is_open else self.link.why_closed
 
     def close(self) -> None:
         self.connection.close()
@@ -113,7 +113,7 @@ class ReplyStream:
     def __init__(self, connection: Connection, link: Link) -> None:
         self.task = link.task
         self._connection = connection
-        self._link = link
+        self.link = link
         # Threads of the step send tensors here, the thread of the channel the answer. The flag is set under the lock
         # before the answer is sent, so that no tensor follows it: the master would take it for a message of its next
         # step.
@@ -122,7 +122,7 @@ class ReplyStream:
 
     def push(self, step: int, key: str, value: Any) -> None:
         """Sends a tensor."""
-        packed = self._link.codec.pack_tensor(key, value)
+        packed = self.link.codec.pack_tensor(key, value)
         try:
             with self._lock:
                 if self._is_over:

@@ -8,7 +8,7 @@ the slab itself is bounded.
 
 from __future__ import annotations
 
-from collections import deque
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +21,8 @@ class SendWindow:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._unconsumed = 0
-        self._offered: dict[tuple[int, str], deque[Any]] = {}
+        self._numbers = itertools.count()
+        self._offered: dict[int, dict[int, tuple[str, Any]]] = {}  # keys and values by step and number
 
     # A sender never waits for room: what the window does not admit is kept, and the step goes on. So two steps cannot
     # hold up each other by the memory that their tensors take at the receiver. What a step there needs is sent whatever
@@ -29,7 +30,8 @@ class SendWindow:
     # wait, of which each asks for one tensor.
     def admit(self, step: int, key: str, size: int) -> bool:
         """Returns whether a tensor may be sent now; values of one key keep their order."""
-        if (step, key) in self._offered or self._unconsumed + size > self._limit:
+        is_after_another = any(key == other for other, _ in self._offered.get(step, {}).values())
+        if is_after_another or self._unconsumed + size > self._limit:
             return False
         self._unconsumed += size
         return True
@@ -40,23 +42,24 @@ class SendWindow:
             raise ValueError(f"{size} bytes were consumed, {self._unconsumed} were sent")
         self._unconsumed -= size
 
-    def offer(self, step: int, key: str, value: Any) -> None:
-        """Keeps a tensor until the other task asks for it."""
-        self._offered.setdefault((step, key), deque()).append(value)
+    # Iterations of a loop send values under one key, and may ask for them in another order, so an offer has a number.
+    def offer(self, step: int, key: str, value: Any) -> int:
+        """Keeps a tensor until the other task asks for it; returns the number by which it does."""
+        number = next(self._numbers)
+        self._offered.setdefault(step, {})[number] = key, value
+        return number
 
-    def take(self, step: int, key: str) -> Any:
+    def take(self, step: int, number: int) -> Any:
         """Returns the tensor that the other task asks for."""
-        # WANT names a step and a key, no value: the values of a key are offered and asked for in the same order.
-        waiting = self._offered[step, key]
-        value = waiting.popleft()
-        if not waiting:
-            del self._offered[step, key]
+        offered = self._offered[step]
+        _, value = offered.pop(number)
+        if not offered:
+            del self._offered[step]
         return value
 
     def forget(self, step: int) -> None:
         """Drops the tensors of a step that failed."""
-        for transfer in [offered for offered in self._offered if offered[0] == step]:
-            del self._offered[transfer]
+        self._offered.pop(step, None)
 
 
 # A tensor counts until a receiver takes it or it is dropped unread, with a step that failed or never started: without

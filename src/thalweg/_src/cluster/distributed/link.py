@@ -28,6 +28,7 @@ from thalweg._src.cluster.distributed.slab import MappedSlab, Slab
 from thalweg._src.runtime.resources.rendezvous import Receive
 
 _SIZE = struct.Struct("<Q")
+_NUMBER = struct.Struct("<q")  # of an offered tensor
 _RELEASED_BYTES = 8 << 20  # of blocks that wait for a message with which their release is sent
 
 
@@ -88,7 +89,7 @@ class Link:
         self._released: deque[int] = deque()  # blocks of the other task's slab that are not read any more
         self._released_bytes = 0
         self._window = SendWindow(window)
-        self._asked: dict[tuple[int, str], deque[Receive]] = {}  # receivers of tensors that were offered and asked for
+        self._asked: dict[tuple[int, int], Receive] = {}  # receivers of tensors that were offered and asked for
         self._window_lock = threading.Lock()
         self.is_open = True
         self.is_accepted = False  # whether the other task opened it
@@ -117,31 +118,32 @@ class Link:
         if packed.nbytes >= SLAB_BYTES:
             with self._window_lock:
                 is_admitted = self._window.admit(step, key, packed.nbytes)
-                if not is_admitted:
-                    self._window.offer(step, key, value)
+                number = -1 if is_admitted else self._window.offer(step, key, value)
             if not is_admitted:
                 self._free(packed.blocks)
-                self._send(FrameKind.OFFER, step, key.encode())
+                self._send(FrameKind.OFFER, step, _NUMBER.pack(number) + key.encode())
                 return
         self._send(FrameKind.TENSOR, step, packed.description, packed.buffers, packed.num_values)
 
-    def _send_wanted(self, step: int, key: str) -> None:
+    def push_soon(self, step: int, key: str, value: Any) -> None:
+        """Sends a tensor of a step from the thread of the outbox: for readers of other links, which must not wait."""
+        copy = value.clone() if isinstance(value, torch.Tensor) else value  # its memory may be changed from now on
+        self._outbox.put(partial(self.push, step, key, copy))
+
+    def _send_wanted(self, step: int, number: int) -> None:
         with self._window_lock:
             try:
-                value = self._window.take(step, key)
+                value = self._window.take(step, number)
             except KeyError:
                 return  # the step has failed meanwhile
-        packed = self.codec.pack_tensor(key, value)
+        packed = self.codec.pack_tensor(str(number), value)
         self._send(FrameKind.WANTED, step, packed.description, packed.buffers, packed.num_values)
 
-    def _ask(self, step: int, key: str, receive: Receive) -> None:
+    def _ask(self, step: int, number: int, receive: Receive) -> None:
         """Asks for a tensor that was offered; called when a step needs it."""
-        with self._window_lock:
-            # Before WANT is queued, so that the answer finds its receiver. Requests for one key are equal messages, and
-            # one thread at each end sends in the order of the queue, so the n-th answer belongs to the n-th receiver
-            # here.
-            self._asked.setdefault((step, key), deque()).append(receive)
-        self._outbox.put(lambda: self._send(FrameKind.WANT, step, key.encode()))
+        with self._window_lock:  # before WANT is queued, so that the answer finds its receiver
+            self._asked[step, number] = receive
+        self._outbox.put(lambda: self._send(FrameKind.WANT, step, _NUMBER.pack(number)))
 
     def _consumed(self, size: int) -> None:
         self._outbox.put(lambda: self._send(FrameKind.CONSUMED, 0, _SIZE.pack(size)))
@@ -302,10 +304,11 @@ class Link:
             self._forget(frame.step)
             self._receiver.abort(frame.step, unpack_error(frame.description))
         elif frame.kind == FrameKind.OFFER:
-            key = read_key(frame.description)
-            self._receiver.deliver(frame.step, key, Offered(partial(self._ask, frame.step, key)), self.task, 0)
+            (number,) = _NUMBER.unpack_from(frame.description)
+            key = read_key(frame.description[_NUMBER.size :])
+            self._receiver.deliver(frame.step, key, Offered(partial(self._ask, frame.step, number)), self.task, 0)
         elif frame.kind == FrameKind.WANT:
-            self._outbox.put(partial(self._send_wanted, frame.step, read_key(frame.description)))
+            self._outbox.put(partial(self._send_wanted, frame.step, *_NUMBER.unpack(frame.description)))
         elif frame.kind == FrameKind.WANTED:
             self._deliver_wanted(frame.step, *self.codec.read_tensor(self.connection, frame))
         elif frame.kind == FrameKind.CONSUMED:
@@ -323,13 +326,10 @@ class Link:
         self.abort(step, error)
         self._receiver.abort(step, error)
 
-    def _deliver_wanted(self, step: int, key: str, value: Any) -> None:
+    def _deliver_wanted(self, step: int, number: str, value: Any) -> None:
         """Passes a tensor that was asked for to its receiver, if the step has not failed meanwhile."""
         with self._window_lock:
-            waiting = self._asked.get((step, key))
-            receive = waiting.popleft() if waiting else None
-            if waiting is not None and not waiting:
-                del self._asked[step, key]
+            receive = self._asked.pop((step, int(number)), None)
         if receive is not None:
             receive(value)
 

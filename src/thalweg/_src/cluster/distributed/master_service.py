@@ -181,6 +181,7 @@ class MasterService:
             targets = [graph.get_operation_by_name(name) for name in request.target]
             executable = session.session.compile(feeds, fetches, targets, request.is_partial)
         with self._lock:
+            self._session(request.session)  # it may have been closed while the step was compiled
             handle = next(self._handles)
             names = [*request.fetch, *(f"^{name}" for name in request.target)]
             expected = [Expected(feed.name, feed.dtype, as_shape(feed.shape)) for feed in feeds]
@@ -235,7 +236,7 @@ class MasterService:
         prepared.executable.start(step, [], done, request.step)
         for name in prepared.fetches:
             key = rendezvous_key("", CLIENT, f"fetch {name}")
-            step.rendezvous.receive(key, partial(link.push, request.step, key))
+            step.rendezvous.receive(key, partial(link.push_soon, request.step, key))
 
     def _begin(self, number: int, session: ClientSession, step: Step) -> None:
         """Registers a step that is to run; raises its error if its session was closed, or its abort came before it."""

@@ -328,11 +328,7 @@ class SocketPeer:
     def start(self, request: StepRequest, kind: FrameKind = FrameKind.RUN_PARTITIONS) -> SocketReply:
         """Asks the task to run something on a channel of its own."""
         link = self.link()
-        try:
-            # Atomic, as the append of `give_back` is: two steps never get the same channel.
-            channel = self._idle.pop()
-        except IndexError:
-            channel = self._endpoint.open_channel(self.info(), self.address, link)
+        channel = self._idle_channel(link) or self._endpoint.open_channel(self.info(), self.address, link)
         try:
             channel.send(kind, request)
         except ConnectionLost as error:
@@ -342,6 +338,16 @@ class SocketPeer:
             channel.close()
             raise
         return SocketReply(self, channel)
+
+    def _idle_channel(self, link: Link) -> Channel | None:
+        # A step that ends late gives back a channel of an earlier link, which leads to where that did.
+        with contextlib.suppress(IndexError):
+            while True:
+                channel = self._idle.pop()  # atomic, as the append of `give_back` is: two steps never get the same one
+                if channel.link is link:
+                    return channel
+                channel.close()
+        return None
 
     def give_back(self, channel: Channel) -> None:
         """Keeps a channel for the next step."""
