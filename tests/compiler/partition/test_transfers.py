@@ -54,6 +54,44 @@ def test_controls_are_one_signal_per_destination():
         assert len(transfers(session, results)) == 1
 
 
+def grouped(devices):
+    """Returns updates on some devices that wait for a group, on device 3, of other updates there."""
+    variables = []
+    for i in devices:
+        with tf.device(f"/cpu:{i}"):
+            variables.append(tf.get_variable(f"v{i}", initializer=1.0))
+    with tf.device("/cpu:3"):
+        group = tf.group(*(v.assign_add(1.0).op for v in variables), tf.no_op(), name="group")
+    two = tf.constant(2.0)
+    with tf.control_dependencies([group]):
+        return [v.assign_add(two).op for v in variables]
+
+
+def test_a_group_on_another_device_costs_no_signals_there_and_back():
+    results = grouped([0])
+    with tf.Session(config=FOUR) as session:
+        session.run(tf.global_variables_initializer())
+        assert not transfers(session, results)
+        session.run(results)
+        assert session.run(tf.global_variables()) == [4.0]
+
+
+def test_members_of_a_group_signal_directly_to_what_waits_for_it():
+    results = grouped([0, 1, 2])
+    with tf.Session(config=FOUR) as session:
+        session.run(tf.global_variables_initializer())
+        assert len(transfers(session, results[:2])) == 4, "instead of 3 to the group and 2 from there"
+        session.run(results)
+        assert session.run(tf.global_variables()) == [4.0] * 3
+
+
+def test_a_group_stays_where_direct_signals_would_be_more():
+    results = grouped([0, 1, 2, 4])
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 5, "GPU": 0})) as session:
+        session.run(tf.global_variables_initializer())
+        assert len(transfers(session, results)) == 8, "instead of 12"
+
+
 def test_loops_across_devices():
     with tf.device("/cpu:0"):
         x = tf.placeholder(tf.float32, [3], name="x")

@@ -30,6 +30,7 @@ def partition(step: StepGraph, devices: Devices, lossy: bool = False) -> dict[st
             "Control flow that was not built by tf.cond or tf.while_loop cannot run on several devices: "
             f"{', '.join(names)}."
         )
+    _skip_groups(step, devices)
     # Loops come first: afterwards each node of the step, loops included, is on one device. Then every edge between
     # devices becomes a transfer, and what is needed on each device is what its fetches, targets and needed sends depend
     # on.
@@ -63,6 +64,24 @@ def _split(step: StepGraph, cut: _Cut, needed: dict[str, list[Output]]) -> dict[
     for graph in graphs.values():
         graph.prune_and_sort()
     return graphs
+
+
+# A group, such as that of all updates of an optimizer, computes nothing, yet it has a device: often the worker, while
+# its members and what waits for them are at parameter servers. Each signal to the group and back would take the delay
+# of the network twice.
+def _skip_groups(step: StepGraph, devices: Devices) -> None:
+    """Lets nodes wait for the members of a group at another device themselves, where that takes no more signals."""
+    waiting: dict[Node, list[Node]] = {}  # of each group, on other devices
+    for node in step.nodes:
+        for control in node.controls:
+            if control.type == "NoOp" and not control.guard and devices[control] != devices[node]:
+                waiting.setdefault(control, []).append(node)
+    for group, nodes in waiting.items():  # in the order of the graph: members of a group in a group come first
+        sources, destinations = {devices[member] for member in group.controls}, {devices[node] for node in nodes}
+        signals = sum(len(sources - {destination}) for destination in destinations)
+        if signals <= len(sources - {devices[group]}) + len(destinations):
+            for node in nodes:
+                node.controls = list(dict.fromkeys([*(c for c in node.controls if c is not group), *group.controls]))
 
 
 # -- loops ------------------------------------------------------------------------------------------------------------
