@@ -16,6 +16,7 @@ from thalweg._src.cluster.distributed.limits import MAX_DESCRIPTION
 _BUFFER = 1 << 16
 _MAX_BUFFERS = 512  # of one sendmsg call
 _SEND_BUFFER = 1 << 20
+_TCP_INFO = struct.Struct("=148xI")  # tcpi_min_rtt, in microseconds
 
 
 class ConnectionLost(Exception):
@@ -183,6 +184,14 @@ class Connection:
             self._poll = select.poll()
             self._poll.register(self.socket, select.POLLIN)
         return bool(self._poll.poll(seconds * 1000))
+
+    @property
+    def round_trip(self) -> float:
+        """The seconds that a message and its answer are on the way at least; 0 if the system does not say so."""
+        if not hasattr(socket, "TCP_INFO") or self.socket.family == socket.AF_UNIX:
+            return 0.0
+        info = self.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO.size)
+        return _TCP_INFO.unpack(info)[0] / 1e6 if len(info) == _TCP_INFO.size else 0.0
 
     @property
     def has_room(self) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import secrets
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent import futures
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,11 +21,13 @@ from thalweg._src.base.devices import matches, task_of
 from thalweg._src.cluster.distributed import background
 from thalweg._src.cluster.distributed.channel import StepRequest
 from thalweg._src.cluster.distributed.channel_pump import AVAILABLE, ChannelPump
+from thalweg._src.cluster.distributed.early_steps import Loop
 from thalweg._src.cluster.distributed.finalizers import Finalizer
 from thalweg._src.cluster.distributed.master_state import MasterStep
 from thalweg._src.cluster.distributed.peers import InProcessReply, Peer, Reply, SocketReply, await_reply
 from thalweg._src.cluster.distributed.worker import SessionSpec, Worker
 from thalweg._src.compiler.partition.client import CLIENT
+from thalweg._src.compiler.partition.early_start import may_start_early
 from thalweg._src.compiler.partition.graphdef import partition_graph_def
 from thalweg._src.graph.ir.step_graph import Node, StepGraph
 from thalweg._src.graph.operation import Operation
@@ -165,6 +167,7 @@ class MasterSession:
     def close(self) -> None:
         """Deletes the session at all tasks."""
         self.is_closed = True
+        self._worker.runs.drop(self.name)
         self._delete()
 
     def next_step(self) -> int:
@@ -206,6 +209,25 @@ def _deregister(session: str, registered: list[TaskStep]) -> None:
             task_step.peer.deregister(session, task_step.handle)
 
 
+@dataclass(slots=True)
+class StartedStep:
+    """A step that all other tasks have started.
+
+    peers: those tasks
+    replies: what they will answer
+    """
+
+    number: int
+    peers: Mapping[str, Peer]
+    replies: dict[str, SocketReply] = field(default_factory=dict)
+
+    def drop(self) -> None:
+        error = errors.CancelledError(None, None, "The step was started early, and was not needed.")
+        for task, reply in self.replies.items():
+            self.peers[task].abort(self.number, error)
+            reply.discard()
+
+
 class ClusterExecutable:
     """A step over several tasks, with the interface of `Executable`."""
 
@@ -218,12 +240,15 @@ class ClusterExecutable:
         self._local = task_steps.get(worker.task)
         self._others = {task: task_step for task, task_step in task_steps.items() if task != worker.task}
         self._task_steps = task_steps
+        self._loop = Loop(worker.runs, session.name)
+        self._may_start_early = not c.is_partial and may_start_early(c.partitions, worker.task)
         self._nodes: dict[str, Node] | None = None
 
     # -- running ------------------------------------------------------------------------------------------------------
 
     def run(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
         """Runs one step; blocks until it has finished or failed."""
+        run = self._worker.runs.begin()
         try:
             if self._others:
                 return self._run_everywhere(step, feeds)
@@ -239,11 +264,15 @@ class ClusterExecutable:
             if self._session.is_closed and isinstance(error, errors.AbortedError):
                 raise errors.CancelledError(None, None, "Session has been closed.") from None
             raise self._explained(error) from None
+        finally:
+            self._worker.runs.end(run)
 
     def _run_everywhere(self, step: Step, feeds: Sequence[Any]) -> list[Any]:
-        step_id = self._session.next_step()
+        early = self._early_step(step)
+        step_id = self._session.next_step() if early is None else early.number
         state = MasterStep({task: task_step.fetches for task, task_step in self._task_steps.items()}, self._num_fetches)
-        replies: dict[str, Reply] = {}
+        replies: dict[str, Reply] = {} if early is None else dict(early.replies)
+        next_step: StartedStep | None = None
         # It is registered before anything is sent, so that a failure at any time reaches all tasks. An abort may
         # overtake the request of its step, and the task then refuses to start it. A reply that is added while `_stop`
         # runs is not given up by it: that the step is cancelled is noticed after the loop, or between two waits for a
@@ -255,10 +284,12 @@ class ClusterExecutable:
                 self._worker.open(step_id, step, others, {})
             # With a time limit, the part of this task runs on another thread.
             is_pumped = AVAILABLE and self._local is not None and step.deadline is None
-            for task, task_step in self._others.items():
+            for task, task_step in self._others.items() if early is None else ():
                 replies[task] = reply = task_step.peer.start(self._request(task_step, step_id, step, feeds, is_pumped))
                 if isinstance(reply, InProcessReply):
                     reply.end(step)
+            if is_pumped and self._may_start_early:
+                next_step = self._start_next(step, replies)
             if step.cancelled:
                 step.stop()
             if self._local is not None:
@@ -266,8 +297,11 @@ class ClusterExecutable:
                 state.replied(self._worker.task, self._run_local(self._local, step_id, step, feeds, answers))
             for task, reply in replies.items():
                 state.replied(task, await_reply(reply, step, task))
+            self._loop.end(next_step)
             return state.result()
         except BaseException as error:
+            if next_step is not None:
+                next_step.drop()
             # An abort goes over links and alone is not enough: a task may wait until its channel is read, and does not
             # see it. So the channels of replies that have not come are shut down too, which wakes both ends.
             reason = error if isinstance(error, errors.OpError) else _interrupted()
@@ -282,6 +316,33 @@ class ClusterExecutable:
             step.cancellation.deregister(token)
             if self._local is None:
                 self._worker.end(step_id)
+
+    def _early_step(self, step: Step) -> StartedStep | None:
+        """Returns the step that other tasks have started for this run, if they have."""
+        early = self._loop.next()
+        if early is None:
+            return None
+        assert isinstance(early, StartedStep)
+        if step.trace is None and step.deadline is None and self._worker.aborted(early.number) is None:
+            return early
+        early.drop()
+        return None
+
+    def _start_next(self, step: Step, replies: Mapping[str, Reply]) -> StartedStep | None:
+        """Asks the other tasks for the next step, after this one, if it is likely to come."""
+        running = {task: reply for task, reply in replies.items() if isinstance(reply, SocketReply)}
+        delay = max((reply.connection.round_trip for reply in running.values()), default=0.0)
+        if not self._loop.goes_on(delay) or len(running) < len(replies) or step.trace is not None:
+            return None
+        next_step = StartedStep(self._session.next_step(), {task: t.peer for task, t in self._others.items()})
+        try:
+            for task, reply in running.items():
+                request = StepRequest(self._others[task].handle, next_step.number, [], is_pumped=True)
+                next_step.replies[task] = reply.follow(request)
+        except BaseException:
+            next_step.drop()
+            raise
+        return next_step
 
     def _run_local(
         self, local: TaskStep, step_id: int, step: Step, feeds: Sequence[Any], answers: Sequence[SocketReply]

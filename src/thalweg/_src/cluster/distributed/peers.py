@@ -373,15 +373,26 @@ class ChannelState(Enum):
 class SocketReply:
     """The answer that a channel brings; the channel then serves the next step, unless the answer was given up."""
 
-    __slots__ = ("_channel", "_lock", "_peer", "_result", "_state", "connection", "error")
+    __slots__ = ("_channel", "_is_followed", "_lock", "_peer", "_result", "_state", "connection", "error")
 
     def __init__(self, peer: SocketPeer, channel: Channel) -> None:
         self._peer, self._channel = peer, channel
         self.connection = channel.connection
         self._lock = threading.Lock()
         self._state = ChannelState.WAITING
+        self._is_followed = False
         self._result: tuple[list[Any], Any] | None = None
         self.error: errors.OpError | None = None
+
+    def follow(self, request: StepRequest) -> SocketReply:
+        """Asks for a step that starts when this one has ended."""
+        with self._lock:
+            self._is_followed = self._state is ChannelState.WAITING
+        if not self._is_followed:
+            return self._peer.start(request)
+        with contextlib.suppress(ConnectionLost):  # which is noticed when the answer is read
+            self._channel.send(FrameKind.RUN_PARTITIONS, request)
+        return SocketReply(self._peer, self._channel)
 
     def wait(self, seconds: float) -> bool:
         if self._is_there:
@@ -418,7 +429,7 @@ class SocketReply:
         with self._lock:
             if self._state is ChannelState.WAITING:
                 self._state = state
-        if self._state is ChannelState.REUSABLE:
+        if self._state is ChannelState.REUSABLE and not self._is_followed:
             self._peer.give_back(self._channel)
         return True
 

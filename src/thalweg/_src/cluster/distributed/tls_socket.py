@@ -26,6 +26,7 @@ class TlsSocket:
         self.family = sock.family
         self.fileno = sock.fileno
         self.setsockopt = sock.setsockopt
+        self.getsockopt = sock.getsockopt
         self.getpeername = sock.getpeername
         self.getpeercert = sock.getpeercert
         self.close = sock.close

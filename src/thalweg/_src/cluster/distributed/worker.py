@@ -17,6 +17,7 @@ from thalweg._src.base import errors
 from thalweg._src.base.config import ClusterDef, ConfigProto, RunMetadata
 from thalweg._src.cluster.distributed.channel import ReplyStream, StepRequest
 from thalweg._src.cluster.distributed.collectives import SessionCollectives, TaskCollectives
+from thalweg._src.cluster.distributed.early_steps import Runs
 from thalweg._src.cluster.distributed.expected import (
     Expected,
     check_feeds,
@@ -159,6 +160,7 @@ class Worker:
         if config.intra_op_parallelism_threads > 0:
             core_share.limit(config.intra_op_parallelism_threads)
         self.transactions = TransactionLog()
+        self.runs = Runs()  # of the master at this task
         self.shared = SharedContainers()
         self._resources = Containers(self.shared)
         self._sessions: dict[str, WorkerSession] = {}
@@ -410,7 +412,8 @@ class Worker:
         self.collectives.peer_lost(task, why)
 
     def expire(self) -> None:
-        """Drops the tensors of steps that never started."""
+        """Drops the tensors of steps that never started, and the steps that were started early in vain."""
+        self.runs.drop()
         with self._lock:
             self._steps.expire(time.monotonic())
 
