@@ -60,6 +60,7 @@ _REASONS = {
     "resol": "its name cannot be resolved",
     "Deadline Exceeded": "no answer: the host is down, a firewall drops connections to this port, or the task is busy",
     "imed out": "no answer: the host is down, or a firewall drops connections to this port",
+    "handshaker shutdown": "no answer: the host is down, or a firewall drops connections to this port",
     "Trying to connect": "it is another kind of server",
     "andshake": "the handshake of TLS failed, or only one end uses TLS",
     "GOAWAY": "the connection was closed",
