@@ -14,6 +14,8 @@ from thalweg._src.cluster.distributed.group_links import GroupLinks
 class _Member:
     """A member of a group in this process."""
 
+    copies = False
+
     def __init__(self, rank):
         self.task = f"/job:worker/replica:0/task:{rank}"
         self.links = None

@@ -58,6 +58,7 @@ class GroupPeer(Protocol):
     """Another task, as a group sees it."""
 
     task: str
+    copies: bool  # whether the memory of a tensor may be changed once `push` has returned
 
     def require(self) -> None:
         """Makes sure that there is a link to the task, so that its loss is noticed."""

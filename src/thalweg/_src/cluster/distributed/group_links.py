@@ -32,6 +32,7 @@ class Destination(Protocol):
     """Another member of a group."""
 
     task: str
+    copies: bool  # whether the memory of a tensor may be changed once `push` has returned
 
     def push(self, step: int, key: str, value: Any) -> None:
         """Sends a tensor."""
@@ -56,6 +57,7 @@ class GroupLinks:
         self._number = number
         self._rank = rank
         self._members = members
+        self._copies = all(member.copies for _, member in self._others())
         self._closed = closed
         self._calls: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._waiting: set[queue.SimpleQueue[Any]] = set()
@@ -99,18 +101,26 @@ class GroupLinks:
         """Combines the values of all members, in place."""
         # Each member combines one piece of all values, and sends the result to the others. That is as many bytes as
         # around a ring, in two hops instead of 2 (n - 1); a ring would combine each piece in another order of ranks.
-        # A piece of `values` is overwritten by the result of a member that has taken what was sent of it.
+        # Values are combined in the order of ranks, whichever member does it, so that all pieces have the bits of that
+        # order. The first two combined are in either order, so that the first two members need no memory for it.
         pieces = values.view(-1).tensor_split(len(self._members))
         for rank, member in self._others():
             member.push(self._number, self._key(operation, "piece", self._rank), pieces[rank])
         local, merge, total = pieces[self._rank], _MERGE[merge_op], None
         for rank in range(len(self._members)):
             value = local if rank == self._rank else self._receive(operation, "piece", rank, local)
-            total = value if total is None else merge(total, value) if rank == 1 else merge(total, value, out=total)
+            if total is None:
+                total = value
+            elif rank > 1:
+                merge(total, value, out=total)
+            else:
+                total = merge(total, value, out=local if self._rank < 2 else torch.empty_like(local))
         assert total is not None
+        sent = total.clone() if total is local and not self._copies else total
         for _, member in self._others():
-            member.push(self._number, self._key(operation, "total", self._rank), total)
-        local.copy_(total)
+            member.push(self._number, self._key(operation, "total", self._rank), sent)
+        if total is not local:
+            local.copy_(total)
         for rank, _ in self._others():
             pieces[rank].copy_(self._receive(operation, "total", rank, pieces[rank]))
         return values

@@ -118,7 +118,7 @@ class Link:
         if packed.nbytes >= SLAB_BYTES:
             with self._window_lock:
                 is_admitted = self._window.admit(step, key, packed.nbytes)
-                number = -1 if is_admitted else self._window.offer(step, key, value)
+                number = -1 if is_admitted else self._window.offer(step, key, _copy(value))
             if not is_admitted:
                 self._free(packed.blocks)
                 self._send(FrameKind.OFFER, step, _NUMBER.pack(number) + key.encode())
@@ -127,8 +127,7 @@ class Link:
 
     def push_soon(self, step: int, key: str, value: Any) -> None:
         """Sends a tensor of a step from the thread of the outbox: for readers of other links, which must not wait."""
-        copy = value.clone() if isinstance(value, torch.Tensor) else value  # its memory may be changed from now on
-        self._outbox.put(partial(self.push, step, key, copy))
+        self._outbox.put(partial(self.push, step, key, _copy(value)))
 
     def _send_wanted(self, step: int, number: int) -> None:
         with self._window_lock:
@@ -361,6 +360,11 @@ class Link:
         if threading.current_thread() is not self.threads[0]:
             self.threads[0].join(timeout=5)
         self.connection.close()
+
+
+def _copy(value: Any) -> Any:
+    """Returns a value for later, when the memory of the original may have been changed."""
+    return value.clone() if isinstance(value, torch.Tensor) else value
 
 
 def unreachable(task: str, why: str) -> errors.UnavailableError:

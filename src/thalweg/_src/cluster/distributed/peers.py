@@ -25,7 +25,7 @@ from thalweg._src.cluster.distributed.rpc import Answer, Stub, caller_is_active
 from thalweg._src.cluster.distributed.worker import Destination, SessionSpec, Worker
 from thalweg._src.graph.ir import serialize
 from thalweg._src.graph.ir.step_graph import StepGraph
-from thalweg._src.runtime.backend import DeviceAttributes
+from thalweg._src.runtime.backend import DeviceAttributes, attributes_of
 from thalweg._src.runtime.resources.step import Step
 from thalweg._src.runtime.resources.thread_pool import computing, threads
 
@@ -121,6 +121,8 @@ class Peer(Destination, GroupPeer, Protocol):
 
 class SocketPeer:
     """A task that is reached by gRPC and by the sockets of its data plane."""
+
+    copies = True
 
     def __init__(self, endpoint: Endpoint, task: str, address: str) -> None:
         self.task = task
@@ -462,6 +464,7 @@ class InProcessPeer:
     """A task in this process, which is called directly: the twin of `SocketPeer` for tests and small programs."""
 
     incarnation = 0
+    copies = False
 
     def __init__(self, worker: Worker, find: Any) -> None:
         self.task = worker.task
@@ -469,8 +472,7 @@ class InProcessPeer:
         self._find = find
 
     def create_session(self, session: SessionSpec, timeout: float) -> list[DeviceAttributes]:
-        devices = self._worker.create_session(session)
-        return [DeviceAttributes(device.name, device.type, device.memory_limit) for device in devices]
+        return attributes_of(self._worker.create_session(session))
 
     def delete_session(self, session: str) -> None:
         self._worker.delete_session(session)

@@ -50,6 +50,7 @@ class Destination(Protocol):
     """Another task, as a running step sees it."""
 
     task: str
+    copies: bool  # whether the memory of a tensor may be changed once `push` has returned
 
     def require(self, incarnation: int = 0) -> None:
         """Makes sure that the task can be reached, so that its loss is noticed; otherwise raises UnavailableError.
