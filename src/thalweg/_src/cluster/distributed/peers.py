@@ -425,6 +425,7 @@ class SocketReply:
             self.error = error
         except (ConnectionLost, ValueError) as error:  # or it does not follow the protocol
             state = ChannelState.LOST
+            self._peer.stub.renew()  # a firewall that has forgotten this connection may have forgotten that one, too
             self.error = errors.UnavailableError(
                 None, None, f"{self._peer.task} is lost: {self._channel.why_lost(error)}"
             )
