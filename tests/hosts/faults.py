@@ -8,7 +8,7 @@ import functools
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.hosts.clusters import PORT, Cluster
@@ -43,8 +43,7 @@ class Fault:
     breaks, mends: functions of the cluster
     lasts: seconds between them
     within: seconds until training goes on
-    may_undo: whether steps since the last checkpoint may be lost: a parameter server restarts, or workers without any
-        form a new group
+    restarts: whether a parameter server does, so that steps since the last checkpoint are lost
     options: of the program
     """
 
@@ -54,7 +53,7 @@ class Fault:
     mends: Callable
     lasts: float = 0
     within: float = _PS
-    may_undo: bool = False
+    restarts: bool = False
     options: tuple = ()
 
     @property
@@ -89,7 +88,8 @@ class Outcome:
     def wrong(self):
         """What does not hold, in words, or an empty text."""
         late = self.seconds > self.case.within and f"training went on after {self.seconds:.1f} s"
-        undone = self.undone and not self.case.may_undo and f"{self.undone} steps were undone"
+        may_undo = self.case.restarts or self.case.mode.startswith("all-reduce")  # a new group starts at a checkpoint
+        undone = self.undone and not may_undo and f"{self.undone} steps were undone"
         return ", ".join(filter(None, [late, undone, self.same is False and "losses differ"]))
 
 
@@ -167,7 +167,7 @@ def _cables():
     yield _cable("Estimator", "chief0", 12, _WORKER, "the chief")
     for mode in ("all-reduce", "all-reduce, Keras"):
         yield _cable(mode, "worker1", 3, _WORKER)
-    yield replace(_cable("all-reduce", "worker1", 12, _WORKER), may_undo=True)
+    yield _cable("all-reduce", "worker1", 12, _WORKER)
     for seconds in (3, 12):
         yield _cable("all-reduce, Estimator", "worker0", seconds, _WORKER, "a worker")
     for task, within in (("client0", _WORKER), ("ps0", _PS)):
@@ -200,8 +200,7 @@ def _connections():
     for mode, task in (("asynchronous", "ps0"), ("synchronous", "ps0"), ("Estimator", "ps0"), ("client", "ps0")):
         yield Fault(mode, "a firewall forgets all connections", _firewall_restarts, _nothing, 0, _FORGOTTEN)
         yield Fault(mode, "all connections are reset", lambda c, t=task: c.hosts[t].reset(), _nothing)
-    reset = "all connections are reset"
-    yield Fault("all-reduce", reset, lambda c: c.hosts["worker1"].reset(), _nothing, may_undo=True)
+    yield Fault("all-reduce", "all connections are reset", lambda c: c.hosts["worker1"].reset(), _nothing)
 
 
 def _firewall_restarts(cluster):
@@ -222,10 +221,10 @@ def _powers():
     for mode in ("asynchronous", "synchronous"):
         yield _power(mode, "worker1")
         yield _power(mode, "worker0")
-        yield _power(mode, "ps0", may_undo=True)
+        yield _power(mode, "ps0", restarts=True)
     yield _power("backup worker", "worker2", "a worker")
-    yield _power("Estimator", "ps0", may_undo=True)
-    yield _power("all-reduce", "worker1", may_undo=True)
+    yield _power("Estimator", "ps0", restarts=True)
+    yield _power("all-reduce", "worker1")
 
 
 def _doubles():
