@@ -43,7 +43,7 @@ class Fault:
     breaks, mends: functions of the cluster
     lasts: seconds between them
     within: seconds until training goes on
-    restarts: whether a parameter server does, so that steps since the last checkpoint are lost
+    restarts: whether a parameter server or the chief does, so that steps since the last checkpoint are lost
     options: of the program
     """
 
@@ -220,7 +220,7 @@ def _power(mode, task, role=None, **options):
 def _powers():
     for mode in ("asynchronous", "synchronous"):
         yield _power(mode, "worker1")
-        yield _power(mode, "worker0")
+        yield _power(mode, "worker0", restarts=True)
         yield _power(mode, "ps0", restarts=True)
     yield _power("backup worker", "worker2", "a worker")
     yield _power("Estimator", "ps0", restarts=True)
