@@ -168,7 +168,7 @@ class Host(Namespace):
         variables: of its environment, without a value if None
         """
         log = self.folder / f"{name}.log"
-        environment = _environment(OMP_NUM_THREADS="1", PYTHONUNBUFFERED="1", **variables)
+        environment = _environment(OMP_NUM_THREADS="1", PYTHONUNBUFFERED="1", **{"THALWEG_LINT": None, **variables})
         environment = {key: value for key, value in environment.items() if value is not None}
         arguments = [str(program), *map(str, arguments)]
         if python is None:

@@ -200,7 +200,7 @@ def _(cluster):
 @start("a task is killed and started again")
 def _(cluster):
     cluster.start()
-    cluster.wait_trained(time.monotonic(), 30, count=3)
+    cluster.wait_trained(time.monotonic(), 60, count=3)
     cluster.processes["worker1"].end()
     cluster.start("worker1")
 
@@ -258,7 +258,7 @@ def _(cluster):
 @start("a second process of a task, at its host", {"double": r"2222.{,300}in use"})
 def _(cluster):
     cluster.start()
-    cluster.wait_trained(time.monotonic(), 30, count=3)
+    cluster.wait_trained(time.monotonic(), 60, count=3)
     cluster.start("worker1", name="double")
 
 
@@ -268,7 +268,7 @@ def _(cluster):
 )
 def _(cluster):
     cluster.start()
-    cluster.wait_trained(time.monotonic(), 30, count=3)
+    cluster.wait_trained(time.monotonic(), 60, count=3)
     double = cluster.spare[0]
     cluster.start("worker1", name="double", host=double, addresses={"worker1": double.url(PORT)})
 
