@@ -15,7 +15,7 @@ from thalweg._src.cluster.distributed.limits import MAX_DESCRIPTION
 
 _BUFFER = 1 << 16
 _MAX_BUFFERS = 512  # of one sendmsg call
-_SEND_BUFFER = 1 << 20
+_SEND_BUFFER = 1 << 20  # of a unix socket
 _TCP_INFO = struct.Struct("=148xI")  # tcpi_min_rtt, in microseconds
 
 
@@ -42,8 +42,9 @@ class Connection:
 
     def __init__(self, sock: Any) -> None:
         self.socket = sock
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
-        if sock.family != socket.AF_UNIX:
+        if sock.family == socket.AF_UNIX:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
+        else:  # whose buffer the system makes as large as the network needs, unless a size is set
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._buffer = memoryview(bytearray(_BUFFER))
         self._start = self._end = 0
