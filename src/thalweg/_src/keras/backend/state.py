@@ -29,6 +29,7 @@ from thalweg._src.training.variables.variables import Variable, variables_initia
 
 # What graphs keep for Keras.
 _NAMES, _VARIABLES, _PHASE, _OPTIMIZERS = "keras names", "keras variables", "keras learning phase", "keras optimizers"
+_STRATEGIES = "keras strategies"
 _INITIALIZED = "keras variables that are initialized, by session"
 
 
@@ -107,6 +108,12 @@ def clear_session() -> None:
 # -- sessions ---------------------------------------------------------------------------------------------------------
 
 
+def track_strategy(strategy: Any) -> None:
+    """Makes the session of Keras one in which a strategy can train."""
+    if not executing_eagerly_outside_functions():
+        _home().singleton(_STRATEGIES, list).append(strategy)
+
+
 def track_variable(variable: Variable) -> None:
     """Makes the session of Keras initialize a variable before it runs a step."""
     if not executing_eagerly_outside_functions():
@@ -134,7 +141,8 @@ def _find_session() -> Session:
         return stacks.sessions[-1]  # type: ignore[no-any-return]
     graph = get_default_graph()
     if _state.session is None or _state.session.graph is not graph:
-        _state.session = Session(graph=graph)
+        strategies = graph.singleton(_STRATEGIES, list)
+        _state.session = strategies[-1].extended._new_session(graph) if strategies else Session(graph=graph)
     return _state.session
 
 

@@ -54,6 +54,8 @@ class Model(Network):
         self._run_eagerly: bool | None = None
         self._compiled_trainable: list[tuple[Tracking, bool]] = []
         self._strategy = get_strategy() if has_strategy() else None
+        if self._strategy is not None:
+            state.track_strategy(self._strategy)
 
     # -- compiling ----------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from thalweg._src.base.config import ConfigProto
 from thalweg._src.base.export import export
+from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.nest import flatten, pack_sequence_as
 from thalweg._src.graph.operation import Operation
@@ -17,6 +18,7 @@ from thalweg._src.graph.scopes import colocate_with, control_dependencies, name_
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.graph.variable_creators import variable_creator_scope
+from thalweg._src.runtime.session.session import Session
 from thalweg._src.training.data.dataset import Dataset
 from thalweg._src.training.distribute.cross_device_ops import (
     CrossDeviceOps,
@@ -324,6 +326,10 @@ class StrategyExtended:
         config = ConfigProto()
         config.CopyFrom(config_proto)
         return config
+
+    def _new_session(self, graph: Graph) -> Session:
+        """Returns a session that can run what the strategy builds in a graph."""
+        return Session(graph=graph)
 
 
 def _is_number(value: object) -> bool:

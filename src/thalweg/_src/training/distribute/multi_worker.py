@@ -9,12 +9,15 @@ from typing import Any
 from thalweg._src.base import dtypes, shapes
 from thalweg._src.base.config import ConfigProto
 from thalweg._src.base.export import export
+from thalweg._src.cluster.distributed.server import GRPC, Server, find_server
 from thalweg._src.cluster.resolvers.cluster_resolver import ClusterResolver
 from thalweg._src.cluster.resolvers.tfconfig import TFConfigClusterResolver
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.ops.collective import broadcast_recv, broadcast_send
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
+from thalweg._src.runtime.session.session import Session
 from thalweg._src.training.distribute.all_reduce import CollectiveAllReduce, collective_keys
 from thalweg._src.training.distribute.input_context import InputContext
 from thalweg._src.training.distribute.mirrored import MirroredExtended, local_gpus
@@ -139,6 +142,23 @@ class MultiWorkerExtended(MirroredExtended):
             config.experimental.collective_group_leader = self._task.leader
             config.device_filters[:] = [self._task.device]
         return config
+
+    def _new_session(self, graph: Graph) -> Session:
+        if self._task is None:
+            return super()._new_session(graph)
+        return Session(_target(self._task), graph, self._update_config_proto(ConfigProto()))
+
+
+_servers: list[Server] = []  # that were started for models of Keras; they serve until the process ends
+
+
+def _target(task: Task) -> str:
+    """Returns the target of the server of a task of this process, which is started unless the program has done so."""
+    server = find_server(f"{GRPC}{task.cluster.task_address(task.job, task.index)}")
+    if server is not None:
+        return server.target
+    _servers.append(Server(task.cluster, task.job, task.index))
+    return _servers[-1].target
 
 
 @export("distribute.experimental.MultiWorkerMirroredStrategy")
