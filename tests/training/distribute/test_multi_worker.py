@@ -13,6 +13,9 @@ from tests import children
 from tests.cluster.distributed.clusters import Cluster, addresses
 from tests.training.distribute.programs import ROWS, Y, assert_equal, loss_of, one_device, train
 from tests.training.distribute.test_training import embedded_loss
+from thalweg._src.cluster.distributed.server import find_server
+from thalweg._src.keras.backend import state
+from thalweg._src.training.distribute import multi_worker
 from thalweg._src.training.distribute.multi_worker import CollectiveCommunication, MultiWorkerExtended
 from thalweg._src.training.distribute.strategy import Strategy
 from thalweg._src.training.distribute.task import Task
@@ -211,3 +214,27 @@ def test_training_goes_on_after_a_worker_was_killed_and_started_again(tmp_path):
             for worker in workers:
                 children.end(worker)
     assert len(set(written)) == 1 and json.loads(written[0])
+
+
+@pytest.mark.parametrize("has_server", [True, False])
+def test_keras_uses_the_server_of_its_task(has_server, monkeypatch):
+    (address,) = addresses(worker=1)["worker"]
+    task = {"type": "worker", "index": 0}
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": {"worker": [address]}, "task": task}))
+    own = tf.train.Server({"worker": [address]}) if has_server else None
+    try:
+        with tf.distribute.experimental.MultiWorkerMirroredStrategy().scope():
+            model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(2,))])
+            model.compile("sgd", "mse")
+        model.fit(np.ones([4, 2], np.float32), np.ones([4, 1], np.float32), batch_size=4, epochs=2, verbose=0)
+        session = tf.keras.backend.get_session()
+        assert session.sess_str == find_server(f"grpc://{address}").target
+        assert multi_worker._servers == [] or not has_server
+        assert model.weights[0].device == "/job:worker/replica:0/task:0/device:CPU:0"
+    finally:
+        tf.keras.backend.get_session().close()
+        state._state.session = None
+        for server in (own, *multi_worker._servers):
+            if server is not None:
+                server.stop()
+        multi_worker._servers.clear()
