@@ -1,5 +1,8 @@
 """Early steps: over networks with delay, other tasks start the next step of a loop before the client asks for it."""
 
+import contextvars
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -7,6 +10,7 @@ import thalweg as tf
 from tests.cluster.distributed.clusters import Cluster
 from thalweg._src.cluster.distributed.connection import Connection
 from thalweg._src.cluster.distributed.early_steps import Loop, Runs
+from thalweg._src.runtime.resources.step import is_unobserved
 
 TRUSTED = 4  # runs, one after another, with the last of which the next step is asked for
 
@@ -64,6 +68,26 @@ def test_a_step_sees_what_was_written_after_the_last_one(cluster, is_same):
             session.run(train)
         assert early(session, train) is not None
         (session if is_same else other).run(rate.assign(0.0))
+        session.run(train)
+        assert session.run(v).tolist() == [2.0**TRUSTED] * 3
+
+
+def test_a_step_sees_what_was_written_beside_the_last_one(cluster):
+    """By a thread that the program has waited for."""
+    v, rate, _, train = training()
+    with tf.device("/job:ps/task:1"):
+        queue = tf.FIFOQueue(1, tf.float32, shared_name="go")
+        go = queue.enqueue(0.0)
+    with tf.device("/job:worker/task:0"):
+        write = rate.assign(queue.dequeue())
+    with tf.Session(cluster.target()) as session, ThreadPoolExecutor(1) as pool:
+        session.run(tf.global_variables_initializer())
+        for _ in range(TRUSTED - 1):
+            session.run(train)
+        writing = pool.submit(session.run, write.op)
+        session.run(train)
+        session.run(go)
+        writing.result()
         session.run(train)
         assert session.run(v).tolist() == [2.0**TRUSTED] * 3
 
@@ -150,34 +174,52 @@ class Early:
         self.is_dropped = True
 
 
+def run(loop, early=None):
+    """Runs a loop once; returns the step that had started early, and whether the next one is asked for."""
+    with loop._runs.counted() as before:
+        taken, goes_on = loop.next(), loop.goes_on(10.0)
+        loop.end(early, before)
+    return taken, goes_on
+
+
 def loop_with_trust():
     runs = Runs()
     loop = Loop(runs, "session")
-    for _ in range(TRUSTED):
-        number = runs.begin()
-        assert loop.next() is None
-        goes_on = loop.goes_on(10.0)
-        runs.end(number)
-        loop.end(None)
-    assert goes_on
+    assert [run(loop) for _ in range(TRUSTED)][-1] == (None, True)
     return runs, loop
 
 
-def test_a_run_beside_the_last_one_does_not_matter_and_one_after_it_does():
-    for is_after in (False, True):
-        runs, loop = loop_with_trust()
-        early = Early()
-        first = runs.begin()
-        beside = 0 if is_after else runs.begin()
-        runs.end(first)
-        loop.end(early)
-        runs.end(runs.begin() if is_after else beside)
-        assert loop.next() is (None if is_after else early) and early.is_dropped == is_after
+@pytest.mark.parametrize("begins", ["before", "within", "after"])
+def test_a_run_that_has_ended_since_the_last_one_began_may_have_written(begins):
+    runs, loop = loop_with_trust()
+    early, other = Early(), runs.counted()
+    if begins == "before":
+        other.__enter__()
+    with runs.counted() as before:
+        loop.goes_on(10.0)
+        if begins == "within":
+            other.__enter__()
+        loop.end(early, before)
+    if begins == "after":
+        other.__enter__()
+    other.__exit__(None, None, None)
+    assert loop.next() is None and early.is_dropped
+
+
+def test_runs_that_last_or_whose_end_nothing_learns_do_not_matter():
+    runs, loop = loop_with_trust()
+    early = Early()
+    with runs.counted():
+        run(loop, early)
+        context = contextvars.copy_context()
+        context.run(is_unobserved.set, True)
+        context.run(run, Loop(runs, "queue runner"))
+        assert loop.next() is early
 
 
 def test_a_loop_that_is_interrupted_is_not_trusted_for_some_runs():
     runs, loop = loop_with_trust()
-    runs.end(runs.begin())
+    run(Loop(runs, "other"))
     assert loop.next() is None and not loop.goes_on(10.0)
 
 
@@ -188,8 +230,10 @@ def test_nothing_starts_early_on_a_network_without_delay():
 
 
 def test_a_second_thread_replaces_the_step_of_the_first():
-    _, loop = loop_with_trust()
+    runs, loop = loop_with_trust()
     early = Early(), Early()
-    loop.end(early[0])
-    loop.end(early[1])
+    loop.goes_on(10.0)
+    with runs.counted() as before:
+        loop.end(early[0], before)
+        loop.end(early[1], before)
     assert early[0].is_dropped and loop.next() is early[1]

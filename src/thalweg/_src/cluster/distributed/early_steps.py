@@ -8,9 +8,13 @@ call then takes the step that was started.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
+from collections.abc import Iterator
 from typing import Protocol
+
+from thalweg._src.runtime.resources.step import is_unobserved
 
 NEAR = 0.002  # seconds of a round trip for which no step starts early
 _ENOUGH, _MOST, _LOSS = 3, 20, 10  # of the trust in a loop
@@ -26,8 +30,9 @@ class EarlyStep(Protocol):
 # Other tasks start a step early only if it does nothing but read until this task takes part
 # (compiler/partition/early_start.py), so a step that is dropped has changed nothing. A step that is taken has read
 # variables when the last run ended there, before its own run began. What it may miss are writes between the two:
-# - of this process: they are known, and the step is dropped if a run has begun after the last one of the loop and has
-#   ended. A run beside the last one may be missed, as by a step that began a little earlier.
+# - of this process: they are known, and the step is dropped if another run has ended since the last one of the loop
+#   began: one that began before, and ended beside it, may have written after the step has read. The runs of queue
+#   runners do not count, since nothing in the process learns when they end.
 # - of other processes: they are ordered with this run only if this process has heard of them. It hears of them by a
 #   run, or by a message on the same network, which takes as long as the answer of the last run did; so the step is
 #   taken only within one round trip after that.
@@ -36,30 +41,30 @@ class Runs:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._begun = 0
-        self._latest_ended = 0  # the last to begin among the runs that have ended
+        self._ended = 0
         self._loops: set[Loop] = set()  # with a step that has started early
 
-    def begin(self) -> int:
-        """Returns the number of a new run."""
+    @contextlib.contextmanager
+    def counted(self) -> Iterator[int]:
+        """Counts a run over several tasks when it ends; yields how many have ended before."""
         with self._lock:
-            self._begun += 1
-            return self._begun
-
-    def end(self, number: int) -> None:
-        with self._lock:
-            self._latest_ended = max(self._latest_ended, number)
+            ended = self._ended
+        try:
+            yield ended
+        finally:
+            with self._lock:
+                self._ended += not is_unobserved.get()
 
     def follows(self, loop: Loop) -> bool:
         """Returns whether a run that begins now follows the last one of its loop at once, with no other in between."""
         with self._lock:
-            is_alone = self._latest_ended <= loop.begun
+            is_alone = self._ended == loop.before + 1
         return is_alone and time.monotonic() <= loop.ended + loop.patience
 
-    def keep(self, loop: Loop, early: EarlyStep | None) -> None:
+    def keep(self, loop: Loop, early: EarlyStep | None, before: int) -> None:
         """Takes note of the end of a run, and of the step that was asked for with it."""
         with self._lock:
-            loop.begun, loop.ended = self._begun, time.monotonic()
+            loop.before, loop.ended = before, time.monotonic()
             replaced, loop.early = loop.early, early  # by another thread that runs the same
             if early is not None:
                 self._loops.add(loop)
@@ -90,17 +95,17 @@ class Loop:
 
     session: its name
     patience: seconds within which a run has to follow the last one: a round trip to the other tasks
-    begun: how many runs had begun when the last one ended
+    before: how many runs had ended when the last one began
     ended: when that was, by the monotonic clock
     """
 
-    __slots__ = ("_runs", "_trust", "begun", "early", "ended", "patience", "session")
+    __slots__ = ("_runs", "_trust", "before", "early", "ended", "patience", "session")
 
     def __init__(self, runs: Runs, session: str) -> None:
         self._runs = runs
         self.session = session
         self.patience = 0.0
-        self.begun = 0
+        self.before = 0
         self.ended = 0.0
         self.early: EarlyStep | None = None
         self._trust = 0
@@ -124,7 +129,10 @@ class Loop:
         self.patience = round_trip if round_trip >= NEAR else 0.0
         return self.patience > 0 and self._trust >= _ENOUGH
 
-    def end(self, early: EarlyStep | None) -> None:
-        """Takes note of the end of a run, and of the step that was asked for with it."""
+    def end(self, early: EarlyStep | None, before: int) -> None:
+        """Takes note of the end of a run, and of the step that was asked for with it.
+
+        before: how many runs had ended when it began
+        """
         if self.patience:
-            self._runs.keep(self, early)
+            self._runs.keep(self, early, before)

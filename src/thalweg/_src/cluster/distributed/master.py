@@ -248,10 +248,10 @@ class ClusterExecutable:
 
     def run(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
         """Runs one step; blocks until it has finished or failed."""
-        run = self._worker.runs.begin()
         try:
             if self._others:
-                return self._run_everywhere(step, feeds)
+                with self._worker.runs.counted() as before:
+                    return self._run_everywhere(step, feeds, before)
             local = self._local
             if local is None:
                 return []
@@ -264,10 +264,8 @@ class ClusterExecutable:
             if self._session.is_closed and isinstance(error, errors.AbortedError):
                 raise errors.CancelledError(None, None, "Session has been closed.") from None
             raise self._explained(error) from None
-        finally:
-            self._worker.runs.end(run)
 
-    def _run_everywhere(self, step: Step, feeds: Sequence[Any]) -> list[Any]:
+    def _run_everywhere(self, step: Step, feeds: Sequence[Any], before: int) -> list[Any]:
         early = self._early_step(step)
         step_id = self._session.next_step() if early is None else early.number
         state = MasterStep({task: task_step.fetches for task, task_step in self._task_steps.items()}, self._num_fetches)
@@ -297,7 +295,7 @@ class ClusterExecutable:
                 state.replied(self._worker.task, self._run_local(self._local, step_id, step, feeds, answers))
             for task, reply in replies.items():
                 state.replied(task, await_reply(reply, step, task))
-            self._loop.end(next_step)
+            self._loop.end(next_step, before)
             return state.result()
         except BaseException as error:
             if next_step is not None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any, Protocol
 
 from thalweg._src.base import errors
 from thalweg._src.runtime.resources.cancellation import Cancellation
 from thalweg._src.runtime.resources.rendezvous import Rendezvous
 
+is_unobserved = ContextVar("is_unobserved", default=False)  # whether only graphs learn when runs of this thread end
 _creation = threading.Lock()
 _SIGNAL_CHECK_SECONDS = 1.0  # between checks for Ctrl-C: Python may miss a signal that arrives just before it blocks
 

@@ -17,6 +17,7 @@ from thalweg._src.graph.default import executing_eagerly, get_default_graph
 from thalweg._src.graph.default_stacks import get_default_session
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import GraphKeys, add_to_collection, get_collection
+from thalweg._src.runtime.resources.step import is_unobserved
 from thalweg._src.runtime.session.session import BaseSession
 from thalweg._src.training.checkpoint.meta_graph import register_proto_function
 from thalweg._src.training.input.coordinator import Coordinator
@@ -115,6 +116,7 @@ class QueueRunner:
     def _run(self, sess: BaseSession, enqueue_op: Operation, coord: Coordinator | None) -> None:
         """Runs one operation until the input ends, the coordinator stops, or an error occurs."""
         counted = True
+        is_unobserved.set(True)
         try:
             enqueue = sess.make_callable(enqueue_op)
             while coord is None or not coord.should_stop():
