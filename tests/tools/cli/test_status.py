@@ -73,7 +73,7 @@ def test_missing_tasks_have_a_reason(servers, addresses):
     _, ps, missing, reason = shown.splitlines()
     assert ps.split()[:3] == ["ps", "0", addresses[0]]
     assert missing.split() == ["?", addresses[2], "down"]
-    assert "Connection refused" in reason
+    assert "connection refused: nothing listens there" in reason
     assert status(addresses[0])[0] == 0
 
 

@@ -11,6 +11,7 @@ from thalweg._src.base import dtypes
 from thalweg._src.base.devices import task_of
 from thalweg._src.graph.ir.step_graph import Node, StepGraph
 
+_SENDS, _RECEIVES = ("_Send", "_SendMany"), ("_Recv", "_RecvMany")
 Key = tuple[str, str, str]  # of a transfer
 
 
@@ -27,7 +28,7 @@ def may_start_early(partitions: Mapping[str, StepGraph], leader: str) -> bool:
     keys: set[Key] = set()
     while True:
         late = {device: _late(graph, leader, keys) for device, graph in others.items()}
-        sent = {_key(node) for nodes in late.values() for node in nodes if node.type in ("_Send", "_SendMany")}
+        sent = {_key(node) for nodes in late.values() for node in nodes if node.type in _SENDS}
         if sent <= keys:
             break
         keys |= sent
@@ -39,7 +40,7 @@ def may_start_early(partitions: Mapping[str, StepGraph], leader: str) -> bool:
 def _late(graph: StepGraph, leader: str, keys: set[Key]) -> set[Node]:
     late: set[Node] = set()
     for node in graph.nodes:
-        if node.type in ("_Recv", "_RecvMany"):
+        if node.type in _RECEIVES:
             is_late = task_of(node.attrs["send_device"]) == leader or _key(node) in keys
         else:
             is_late = any(before in late for before in node.predecessors())
@@ -54,7 +55,7 @@ def _key(node: Node) -> Key:
 
 def _only_reads(node: Node) -> bool:
     """Returns whether a node changes nothing, and waits for nothing but transfers."""
-    if node.type in ("_Send", "_SendMany", "_Recv", "_RecvMany") or node.facts.instant:
+    if node.type in _SENDS or node.type in _RECEIVES or node.facts.instant:
         return True
     if node.facts.writes or node.facts.waits or "region" in node.attrs:
         return False
