@@ -190,7 +190,8 @@ class Member:
             self.index = tf.placeholder_with_default(0, [])
             self.count = tf.Variable(0.0, name=name, use_resource=True)
             self.read = self.count.read_value()
-            half = tf.gather([0.5], self.index)  # fails unless the index is 0
+            with tf.device(f"{self.task}/device:CPU:0"):
+                half = tf.gather([0.5], self.index)  # fails unless the index is 0; on a GPU it would be 0.0
             self.add = self.count.assign_add(all_reduce(half, 2, 1, 1))
 
     def session(self):

@@ -63,6 +63,7 @@ _REASONS = {
     "handshaker shutdown": "no answer: the host is down, or a firewall drops connections to this port",
     "Trying to connect": "it is another kind of server",
     "andshake": "the handshake of TLS failed, or only one end uses TLS",
+    "Stream removed": "the task ended the call, as it does if there are too many at a time",
     "GOAWAY": "the connection was closed",
     "closed": "the connection was closed",
     "recvmsg": "the connection was closed",
