@@ -110,7 +110,7 @@ def step_tensors(graph: Graph) -> list[Any]:
 
 
 def fetched_step(fetches: Mapping[Any, Any], values: Mapping[Any, Any], steps: Sequence[Any]) -> int | None:
-    """Returns the global step among the values that a caller and hooks fetched; None if nobody fetched it."""
+    """Returns the global step among the values that a caller and hooks fetched; None if none of them fetched it."""
     for key, asked in fetches.items():
         if any(asked is step for step in steps):
             return int(values[key])
