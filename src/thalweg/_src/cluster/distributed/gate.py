@@ -33,7 +33,7 @@ from thalweg._src.cluster.distributed.handshake import Caller, Steps, Stream
 from thalweg._src.cluster.distributed.limits import ConnectionLimits
 from thalweg._src.cluster.distributed.refusals import Refusals
 
-_AT_ONCE = 16  # connections that are accepted before those that are there already have their turn
+_AT_ONCE = 64  # connections that are accepted before those that are there already have their turn
 _SHAKEN_AT_ONCE = 4  # connections that go on with their handshakes without a pause
 _FEW = 32  # connections that need no rest
 _REST_SECONDS = 0.002  # between two turns with more, in which steps of sessions go first
