@@ -3,7 +3,7 @@
     python bench/all_reduce.py                   # all rows
     python bench/all_reduce.py --rows all_reduce_cnn --rounds 3
 
-Both use Gloo on loopback and one thread per process. The processes of both exist at the same time and are measured
+Thalweg reduces over its links, torch with Gloo on loopback, with one thread per process. The processes of both exist at the same time and are measured
 alternately; the value of a round is the time of a step at the first process.
 """
 

@@ -39,7 +39,7 @@ def test_a_server_does_not_answer_for_other_hosts():
     with tf.train.Server.create_local_server() as local:
         port = local.target.rpartition(":")[2]
         assert server.find_server(f"grpc://127.0.0.1:{port}") is server.find_server(local.target) is not None
-        for other in ("192.0.2.1", "no.host.invalid", _own_address()):
+        for other in ("[::1]", "192.0.2.1", "no.host.invalid", _own_address()):
             assert server.find_server(f"grpc://{other}:{port}") is None
 
 
@@ -53,3 +53,8 @@ def test_one_that_writes_localhost_for_itself_is_reached_by_others(monkeypatch):
         session = f"tf.Session('grpc://{own}:{port}', config=tf.ConfigProto(device_filters=['/job:ps']))"
         code = f"import thalweg as tf; print({session}.run(tf.constant(3) + 4))"
         assert children.run([sys.executable, "-c", code], env=environment).stdout == "7\n"
+
+
+def test_a_server_without_a_port_has_no_address_of_the_network():
+    with tf.train.Server({"worker": ["localhost:2222"]}, protocol="inprocess"):
+        assert server.find_server("grpc://localhost:2222") is None

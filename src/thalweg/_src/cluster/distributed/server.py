@@ -30,7 +30,7 @@ from thalweg._src.cluster.distributed.worker import Worker
 
 PROTOCOLS = ("grpc", "inprocess")
 GRPC = "grpc://"
-_LOOPBACK = ("127.0.0.1", "::1")
+_IPV4_LOOPBACK = "127.0.0.1"
 _ADDRESS_SECONDS = 2.0  # for the address of this task to answer
 _log = logging.getLogger("thalweg")
 _servers: dict[str, LocalTask] = {}  # by target
@@ -53,7 +53,7 @@ def find_server(target: str) -> LocalTask | None:
         return server
     host, port = split_address(target.removeprefix(GRPC))
     with _servers_lock:
-        servers = [server for server in _servers.values() if server.port == port]
+        servers = [server for server in _servers.values() if server.port == port and not server.is_local]
     return next((server for server in servers if server.serves(host)), None)
 
 
@@ -142,12 +142,12 @@ class LocalTask:
         self.worker = Worker(self.task, server_def.default_session_config, self._collectives())
         reach = Reach.from_environment(self.task)
         self.service = TaskService(self.worker, self.open_session, self._find_other, self.reset, reach)
-        self._is_local = server_def.protocol == "inprocess"
+        self.is_local = server_def.protocol == "inprocess"
         self._is_started = False
         address = self._addresses[self.task]
         host, self.port = split_address(address)
         port = self.port
-        if self._is_local:
+        if self.is_local:
             self.target = f"inprocess://{address if port else f'{host}:{id(self)}'}"
             self._addresses[self.task] = self.target.removeprefix("inprocess://")
             return
@@ -157,7 +157,7 @@ class LocalTask:
         credentials = Credentials.find([exposed or host])
         refusals = Refusals(self.task)
         self._host = host.lower()
-        self._bound = "" if exposed else "127.0.0.1" if self._host == "localhost" else self._host
+        self._bound = "" if exposed else _IPV4_LOOPBACK if self._host == "localhost" else self._host
         self._gate = Gate(self._bound, port, self.task, credentials, TaskConnections(), refusals)
         try:
             self._rpc = RpcServer(self._gate.port, self.service.servicers(), credentials, refusals)
@@ -173,7 +173,7 @@ class LocalTask:
         if self._is_started:
             return
         self._is_started = True
-        if not self._is_local:
+        if not self.is_local:
             self.service.info = control.TaskInfo(
                 task=self.task,
                 incarnation=self._endpoint.incarnation,
@@ -213,10 +213,8 @@ class LocalTask:
 
     def serves(self, host: str) -> bool:
         """Returns whether connections to a host, at the port of this server, reach it."""
-        name = host.lower()
-        if name in (self._host, self._bound) or (is_loopback(name) and self._bound in ("", *_LOOPBACK)):
-            return True
-        return not self._bound and is_own(host)
+        name = _IPV4_LOOPBACK if host.lower() == "localhost" else host.lower()
+        return name in (self._host, self._bound) or (not self._bound and is_own(name))
 
     # -- sessions -----------------------------------------------------------------------------------------------------
 
@@ -244,7 +242,7 @@ class LocalTask:
     def _peer(self, task: str, address: str) -> Peer:
         if task == self.task:
             return self._local_peer()
-        if self._is_local:
+        if self.is_local:
             other = _servers.get(f"inprocess://{address}")
             if other is None:
                 raise errors.UnavailableError(None, None, f"{task} is not running in this process")
@@ -273,7 +271,7 @@ class LocalTask:
         # of a connection that is lost.
         self.service.close()
         self.worker.close()
-        if self._is_local:
+        if self.is_local:
             return
         self._gate.close()
         self._rpc.stop()
