@@ -3,8 +3,8 @@
     python bench/all_reduce.py                   # all rows
     python bench/all_reduce.py --rows all_reduce_cnn --rounds 3
 
-Thalweg reduces over its links, torch with Gloo on loopback, with one thread per process. The processes of both exist at the same time and are measured
-alternately; the value of a round is the time of a step at the first process.
+Thalweg reduces over its links, torch with Gloo on loopback, with one thread per process. The processes of both exist at
+the same time and are measured alternately; the value of a round is the time of a step at the first process.
 """
 
 from __future__ import annotations
