@@ -263,6 +263,7 @@ class ConfigProto(Message):
         freeze_variables: bool  # for a session that only infers: the values of variables are constants of its steps
         readable_folder: str  # the only one whose files steps may read; the empty string for no limit
         deterministic_ops: bool  # of the process that made the session, for the tasks that run its steps
+        seeds_required: bool  # the same
         lint_passes: bool  # check the graph of a step after every pass
         placer: str  # the placer, and the file of measured costs that it uses
         cost_model: str

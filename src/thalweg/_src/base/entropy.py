@@ -16,7 +16,7 @@ def fresh_seed(bits: int = 63) -> int:
 
 def fresh_op_seed(bits: int = 63) -> int:
     """Returns a seed for an operation that is given none, which is an error where results must be deterministic."""
-    if determinism.is_required():
+    if determinism.needs_seeds():
         raise errors.invalid(
             "a random operation has no seed, and operations must be deterministic: set its seeds, or build its graph "
             "after tf.set_random_seed(1)"

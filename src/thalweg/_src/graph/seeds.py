@@ -29,7 +29,7 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
     """
     graph = get_default_graph()
     if graph.seed is None and op_seed is None:
-        if determinism.is_required():
+        if determinism.needs_seeds():
             raise RuntimeError(
                 "a random operation has no seed, and operations must be deterministic: set one for all of them with "
                 "tf.set_random_seed(1), or pass `seed` to this one"

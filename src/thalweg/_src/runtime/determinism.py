@@ -22,9 +22,15 @@ def enable_op_determinism() -> None:
 
     Call it before the first session. The environment variable `TF_DETERMINISTIC_OPS=1` has the same effect. It holds
     for the process, and for all tasks that run steps of its sessions; it cannot be undone. Steps are then not compiled
-    in the background, each uses the same number of threads, and data sets keep their order. A random operation without
-    a seed is an error, and so is an operation whose kernels for a GPU add in any order.
+    in the background, each uses the same number of threads, and data sets keep their order. An operation whose kernels
+    for a GPU add in any order is an error, and so is a random operation without a seed, unless the variable alone asks.
     """
+    determinism.require_seeds()
+    set_up()
+
+
+def set_up() -> None:
+    """Sets up the process for deterministic operations."""
     if determinism.is_required():
         return
     determinism.require()
@@ -36,5 +42,8 @@ def enable_op_determinism() -> None:
     torch._C._set_deterministic_fill_uninitialized_memory(False)  # no kernel reads it
 
 
-if os.environ.get("TF_DETERMINISTIC_OPS", "").lower() in ("1", "true"):
-    enable_op_determinism()
+if os.environ.get("TF_DETERMINISTIC_OPS", "").lower() in (
+    "1",
+    "true",
+):  # programs of TensorFlow 1.15 have it without seeds
+    set_up()

@@ -17,6 +17,7 @@ def config_to_json(config: ConfigProto) -> str:
     if determinism.is_required():
         config = ConfigProto(**config.as_dict())
         config.experimental.deterministic_ops = True
+        config.experimental.seeds_required = determinism.needs_seeds()
     return json.dumps(config.as_dict())
 
 

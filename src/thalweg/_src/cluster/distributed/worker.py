@@ -13,7 +13,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from thalweg._src.base import errors
+from thalweg._src.base import determinism, errors
 from thalweg._src.base.config import ClusterDef, ConfigProto, RunMetadata
 from thalweg._src.cluster.distributed.channel import ReplyStream, StepRequest
 from thalweg._src.cluster.distributed.collectives import SessionCollectives, TaskCollectives
@@ -35,7 +35,7 @@ from thalweg._src.cluster.distributed.link import unreachable
 from thalweg._src.cluster.distributed.worker_state import WorkerSteps
 from thalweg._src.graph.ir.step_graph import StepGraph
 from thalweg._src.runtime.cpu_contention import core_share, share_freed_memory
-from thalweg._src.runtime.determinism import enable_op_determinism
+from thalweg._src.runtime.determinism import set_up
 from thalweg._src.runtime.executable import Executable
 from thalweg._src.runtime.pipeline import compile_partitions
 from thalweg._src.runtime.resources.containers import Containers, SharedContainers
@@ -178,7 +178,9 @@ class Worker:
         resources = Containers(SharedContainers()) if spec.is_isolated else self._resources
         config = self.merged(spec.config)
         if config.experimental.deterministic_ops:
-            enable_op_determinism()
+            set_up()
+        if config.experimental.seeds_required:
+            determinism.require_seeds()
         devices = local_devices(config, resources, self.task)
         collectives = self.collectives.session(config, spec.cluster)
         for device in devices:
